@@ -1,0 +1,56 @@
+# Everything runs in a virtual environment that these targets make themselves.
+# PYTHON names the interpreter (3.11 or newer); VENV where the environment goes.
+PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Processes for the tests: one a core, two on a small machine.
+JOBS ?= 2
+
+.PHONY: help demo test lint unit audit bench capacity-table clean
+
+help:
+	@echo "make demo    a forecast and its HTML report (makes the environment first)"
+	@echo "make test    lint, types, import floors and all tests"
+	@echo "make audit   the long checks: whole traces, many seeds (minutes)"
+	@echo "make bench   timings of this machine"
+	@echo "make clean   remove the environment and what was built"
+
+demo: $(VENV)/.run
+	$(BIN)/twin simulate chat-h100 --out out/demo
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest -n $(JOBS) -m "not audit"
+
+audit: $(VENV)/.dev
+	$(BIN)/pytest -n $(JOBS) -m audit --hypothesis-profile=audit
+
+bench: $(VENV)/.dev
+	$(BIN)/python tests/bench/startup.py
+	$(BIN)/python tests/bench/traces.py
+
+capacity-table: $(VENV)/.dev
+	$(BIN)/twin-calibrate capacity $${SERVETWIN_DATA:-../shared/data}/capacity/kv_capacity.csv --markdown docs/capacity-table.md
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; set PYTHON=/path/to/python3"; exit 2; }
+	$(PYTHON) -m venv $(VENV) || { echo "error: $(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv"; exit 2; }
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,56 @@
+"""The command table of `twin-calibrate`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from twin.cli.output import JSON_HELP, emit_json
+from twin.cli.running import run
+
+app = typer.Typer(
+    name="twin-calibrate",
+    help="Measure, fit and judge the twin's models against data.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Keep `capacity` a sub-command while it is the only one."""
+
+
+@app.command("capacity")
+def capacity_command(
+    table: Annotated[str, typer.Argument(metavar="CSV", help="Measured KV-cache sizes.")],
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
+    markdown_file: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table as Markdown.")
+    ] = None,
+    fit: Annotated[
+        bool,
+        typer.Option("--fit", help="Refit the overhead and print the source of overhead.py."),
+    ] = False,
+) -> None:
+    """Hold the KV-capacity model against a table of sizes that engines printed."""
+    from calibrate.capacity import fit_all, leave_one_out, literal, predict, read_rows
+    from calibrate.capacity.report import as_json, as_markdown, print_table
+    from twin.files import write_text
+
+    rows = read_rows(table)
+    if fit:
+        typer.echo(literal(fit_all(rows)), nl=False)
+        return
+    predictions, left_out = predict(rows), leave_one_out(rows)
+    print_table(predictions, left_out, to_stderr=json_file == "-")
+    if markdown_file is not None:
+        write_text(markdown_file, as_markdown(predictions, left_out))
+    emit_json(as_json(predictions, left_out), json_file)
+
+
+def main() -> None:
+    """Entry point of the `twin-calibrate` command."""
+    sys.exit(run(app))

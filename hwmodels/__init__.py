@@ -1,0 +1,1 @@
+"""What hardware costs: stateless models that know no request and no clock."""

@@ -1,0 +1,75 @@
+"""A replica with constant step times and a workload given as a list."""
+
+from collections.abc import Callable, Sequence
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock
+from twin.engine.reference import ReferenceEngine
+from twin.engine.replica import Replica
+from twin.engine.router import RoundRobin
+from twin.llm.step_time import StepTime
+from twin.request import Request
+from twin.scheduling import SCHEDULERS
+from twin.scheduling.limits import SchedulerLimits
+
+NO_HOST = HostCosts(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, source="test")
+
+
+class ConstantTimer:
+    """Every batch takes the same time."""
+
+    def __init__(self, seconds: float) -> None:
+        self.step = StepTime(
+            seconds=seconds, bound=1, by_bound=(0.0, seconds, 0.0, 0.0), by_source=(0.0, 0.0, seconds, 0.0)
+        )
+
+    def time(self, shape):
+        assert shape.num_tokens > 0
+        return self.step
+
+
+class ListSource:
+    """Requests known from the start, plus an optional reaction to each end."""
+
+    def __init__(
+        self,
+        requests: Sequence[Request],
+        react: Callable[[Request, float, bool], Sequence[Request]] | None = None,
+    ) -> None:
+        self.requests = list(requests)
+        self.react = react
+        self.ends: list[tuple[int, float, bool]] = []
+
+    @property
+    def expected_requests(self):
+        return None
+
+    def start(self):
+        return self.requests
+
+    def on_end(self, request, end_s, *, rejected):
+        self.ends.append((request.index, end_s, rejected))
+        return self.react(request, end_s, rejected) if self.react else []
+
+
+def limits(**changes) -> SchedulerLimits:
+    values = {
+        "max_num_seqs": 8,
+        "max_num_batched_tokens": 512,
+        "max_model_len": 512,
+        "block_size": 16,
+        "num_gpu_blocks": 257,
+        "async_scheduling": False,
+        **changes,
+    }
+    return SchedulerLimits(**values)
+
+
+def run(source, step_s=1.0, host=NO_HOST, replicas=1, horizon_s=None, **changes):
+    """Run to the end; return (engine, replicas, clock)."""
+    clock, policy = Clock(), limits(**changes)
+    timer = ConstantTimer(step_s)
+    engines = [Replica(clock, i, SCHEDULERS["vllm"](policy), timer, host) for i in range(replicas)]
+    engine = ReferenceEngine(clock, engines, RoundRobin(), source, host, accepts=policy.fits)
+    engine.run(horizon_s)
+    return engine, engines, clock

@@ -1,0 +1,60 @@
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from twin.errors import InputError
+from twin.load.validation import validate
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Fast(Part):
+    kind: Literal["fast"] = "fast"
+    block_size: int = Field(16, gt=0)
+
+
+class Slow(Part):
+    kind: Literal["slow"] = "slow"
+    delay_s: float = 1.0
+
+
+class Root(Part):
+    name: str
+    part: Annotated[Fast | Slow, Field(discriminator="kind")] = Fast()
+    stages: list[Fast] = []
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ({"nam": "x"}, "f: unknown key 'nam' (and 1 more); did you mean 'name'?"),
+        ({}, "f: key 'name' is missing"),
+        (
+            {"name": "x", "part": {"kind": "fast", "blok_size": 3}},
+            "f: unknown key 'part.blok_size'; did you mean 'block_size'?",
+        ),
+        (
+            {"name": "x", "part": {"kind": "slow", "block_size": 3}},
+            "f: unknown key 'part.block_size'; choose one of delay_s, kind",
+        ),
+        (
+            {"name": "x", "stages": [{}, {"block_size": 0}]},
+            "f: stages.1.block_size: input should be greater than 0, not 0",
+        ),
+        (
+            {"name": "x", "part": {"kind": "slow", "delay_s": float("nan")}},
+            "f: part.delay_s: input should be a finite number, not nan",
+        ),
+    ],
+)
+def test_one_line_names_key_and_remedy(data, line):
+    with pytest.raises(InputError) as caught:
+        validate(Root, data, "f")
+    assert str(caught.value) == line
+
+
+def test_valid_data_pass():
+    assert validate(Root, {"name": "x", "part": {"kind": "slow"}}, "f").part == Slow()

@@ -1,0 +1,45 @@
+"""How a command ends: one line for an error, 2 for bad input, never a traceback."""
+
+import os
+import sys
+from typing import Any
+
+from twin.errors import ServetwinError
+
+
+def run(app: Any, arguments: list[str] | None = None) -> int:
+    """Run a Typer app and return its exit code."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except ServetwinError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail("stopped", 130)
+    except BrokenPipeError:
+        # The reader went away (`| head`): not an error, but Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{name}{error.strerror or error}", 2)
+    except MemoryError:
+        return _fail("out of memory; simulate fewer requests or a shorter window", 1)
+    except Exception as error:
+        # Typer's own usage errors, whichever of its versions raises them.
+        if hasattr(error, "format_message"):
+            return _fail(error.format_message(), int(getattr(error, "exit_code", 2)))
+        if type(error).__name__ in ("Exit", "Abort"):
+            return int(getattr(error, "exit_code", 1))
+        raise
+    return int(code or 0)
+
+
+def _fail(message: str, code: int) -> int:
+    text = " ".join(message.split())
+    try:
+        sys.stdout.flush()
+    except OSError:
+        pass
+    print(f"error: {text}", file=sys.stderr)
+    return code

@@ -1,0 +1,172 @@
+"""Collects what happens in a run into flat arrays; derives nothing."""
+
+import math
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+
+from twin.engine.result import (
+    FINISHED,
+    REJECTED,
+    UNFINISHED,
+    Floats,
+    Ints,
+    RequestTable,
+    StepTable,
+)
+from twin.request import Request, RequestState
+
+
+class RequestRecorder:
+    """One slot a request, by `Request.index`."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.scheduled_s: list[float] = []
+        self.first_token_s: list[float] = []
+        self.last_token_s: list[float] = []
+        self.finish_s: list[float] = []
+        self.output_tokens: list[int] = []
+        self.states: list[RequestState | None] = []
+        self.replica: list[int] = []
+        self.outcome: list[int] = []
+        self.itl_s = array("d")
+
+    def arrive(self, request: Request) -> None:
+        """Open a slot; indices must come dense, but may come out of order of time."""
+        for column, blank in self._columns():
+            column.extend([blank] * (request.index + 1 - len(column)))
+        self.requests.extend([request] * (request.index + 1 - len(self.requests)))
+        self.requests[request.index] = request
+
+    def _columns(self) -> Iterable[tuple[list, object]]:  # type: ignore[type-arg]
+        nan = math.nan
+        return (
+            (self.scheduled_s, nan),
+            (self.first_token_s, nan),
+            (self.last_token_s, nan),
+            (self.finish_s, nan),
+            (self.output_tokens, 0),
+            (self.states, None),
+            (self.replica, -1),
+            (self.outcome, UNFINISHED),
+        )
+
+    def submit(self, state: RequestState, replica: int) -> None:
+        """The request joins a replica's queue."""
+        index = state.request.index
+        self.states[index] = state
+        self.replica[index] = replica
+
+    def reject(self, request: Request, replica: int, at_s: float) -> None:
+        """The server refuses the request."""
+        self.outcome[request.index] = REJECTED
+        self.replica[request.index] = replica
+        self.finish_s[request.index] = at_s
+
+    def admit(self, states: Iterable[RequestState], at_s: float) -> None:
+        """First scheduling; later ones (after a preemption) keep the first time."""
+        scheduled_s = self.scheduled_s
+        for state in states:
+            index = state.request.index
+            if math.isnan(scheduled_s[index]):
+                scheduled_s[index] = at_s
+
+    def deliver(self, states: Iterable[RequestState], at_s: float) -> None:
+        """Each state gets one token."""
+        first, last, count, gaps = (
+            self.first_token_s,
+            self.last_token_s,
+            self.output_tokens,
+            self.itl_s,
+        )
+        for state in states:
+            index = state.request.index
+            if count[index]:
+                gaps.append(at_s - last[index])
+            else:
+                first[index] = at_s
+            last[index] = at_s
+            count[index] += 1
+
+    def finish(self, states: Iterable[RequestState], at_s: float) -> None:
+        """The states end; their last token came now."""
+        for state in states:
+            self.finish_s[state.request.index] = at_s
+            self.outcome[state.request.index] = FINISHED
+
+    def table(self) -> RequestTable:
+        """Return the arrays."""
+        requests = self.requests
+        states = self.states
+        return RequestTable(
+            arrival_s=_floats([r.arrival_s for r in requests]),
+            scheduled_s=_floats(self.scheduled_s),
+            first_token_s=_floats(self.first_token_s),
+            finish_s=_floats(self.finish_s),
+            prompt_tokens=_ints([r.prompt_tokens for r in requests]),
+            output_tokens=_ints(self.output_tokens),
+            cached_tokens=_ints([max(0, s.cached_tokens) if s else 0 for s in states]),
+            preemptions=_ints([s.preemptions if s else 0 for s in states]),
+            replica=_ints(self.replica),
+            outcome=_ints(self.outcome),
+            session=_ints([r.session for r in requests]),
+            turn=_ints([r.turn for r in requests]),
+            priority=_ints([r.priority for r in requests]),
+            name=tuple(r.name or f"request-{r.index}" for r in requests),
+        )
+
+
+class StepRecorder:
+    """One row a step that ran tokens."""
+
+    def __init__(self) -> None:
+        self._ints = {
+            name: array("q")
+            for name in (
+                "replica",
+                "prefill_tokens",
+                "decode_tokens",
+                "running",
+                "waiting",
+                "used_blocks",
+                "preempted",
+                "bound",
+            )
+        }
+        self._append = tuple(column.append for column in self._ints.values())
+        self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._start_s)
+
+    def record(
+        self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
+    ) -> None:
+        """Add a step; `counts` in the order of the integer columns."""
+        self._scheduled_s.append(scheduled_s)
+        self._start_s.append(start_s)
+        self._end_s.append(end_s)
+        for append, value in zip(self._append, counts, strict=True):
+            append(value)
+
+    def table(self) -> StepTable:
+        """Return the arrays by time of scheduling, then replica."""
+        scheduled = np.array(self._scheduled_s, dtype=np.float64)
+        columns = {k: np.array(v, dtype=np.int64) for k, v in self._ints.items()}
+        order = np.lexsort((columns["replica"], scheduled))
+        return StepTable(
+            scheduled_s=scheduled[order],
+            start_s=np.array(self._start_s, dtype=np.float64)[order],
+            end_s=np.array(self._end_s, dtype=np.float64)[order],
+            **{name: column[order] for name, column in columns.items()},
+        )
+
+
+def _floats(values: list[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)

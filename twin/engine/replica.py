@@ -1,0 +1,208 @@
+"""One engine instance: the loop of an engine core around a scheduler, on simulated time.
+
+The recurrences are those of vLLM's engine core with a queue of `queue_depth` steps in flight
+(1: synchronous, 2: asynchronous scheduling). For step k, scheduled at S, with host times for
+schedule and launch (h_s), update (h_u) and wake-up (c) and d seconds on the GPU:
+
+    launch L = S + h_s;  GPU start G = max(L, previous E);  end E = G + d
+    its tokens leave the engine at V = max(now, E + c) + h_u
+
+An empty batch has E = L and c = 0. While the queue has room and there is work, the next step is
+scheduled at L; otherwise the loop waits for the oldest step and goes on at its V.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock, Event
+from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.errors import ServetwinError
+from twin.llm.step_time import SOURCES, StepTime
+from twin.request import Request, RequestState
+from twin.scheduling.base import Scheduler
+from twin.step import BatchShape, StepPlan
+
+_NOTHING_SCHEDULED_S = 1e-3
+"""vLLM's engine core sleeps this long when it had requests and scheduled nothing."""
+
+_STUCK_ITERATIONS = 10_000
+
+
+class Timer(Protocol):
+    """Tells how long a batch takes."""
+
+    def time(self, shape: BatchShape) -> StepTime:
+        """Return the duration of one forward pass."""
+        ...
+
+
+@dataclass(slots=True)
+class InFlight:
+    """A step launched and not processed yet."""
+
+    plan: StepPlan
+    end_s: float
+    empty: bool
+
+
+OnEnd = Callable[[Request, float], None]
+
+
+class Replica:
+    """A scheduler, a GPU and the loop between them.
+
+    `submit` may be called at any instant; the request is seen by the first `schedule` at or
+    after it.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        index: int,
+        scheduler: Scheduler,
+        timer: Timer,
+        host: HostCosts,
+    ) -> None:
+        self.index = index
+        self.scheduler = scheduler
+        self.time_by_source_s = [0.0] * len(SOURCES)
+        self._clock = clock
+        self._timer = timer
+        self._host = host
+        self._inbox: list[RequestState] = []
+        self._wake: Event | None = None
+        self._gpu_free_s = 0.0
+        self._in_flight: deque[InFlight] = deque()
+
+    @property
+    def load_requests(self) -> int:
+        """Requests running, waiting and not yet seen."""
+        return self.scheduler.num_running + self.scheduler.num_waiting + len(self._inbox)
+
+    def submit(self, state: RequestState) -> None:
+        """Hand a request to this replica now."""
+        self._inbox.append(state)
+        if self._wake is not None:
+            wake, self._wake = self._wake, None
+            wake.succeed()
+
+    def run(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
+        """The engine core's loop; a simpy process that never returns."""
+        clock, scheduler, in_flight = self._clock, self.scheduler, self._in_flight
+        depth = scheduler.queue_depth
+        idle_iterations = 0
+        while True:
+            if not self._inbox and not in_flight and not scheduler.has_requests():
+                self._wake = clock.event()
+                yield self._wake
+            self._drain()
+            now = clock.now
+            executed = False
+            if scheduler.has_requests():
+                executed, launched_s = self._launch(now, requests, steps)
+                room = len(in_flight) < depth
+                if room and (executed or scheduler.has_unfinished()):
+                    yield clock.at(launched_s)
+                    continue
+                now = launched_s
+            if in_flight:
+                step = in_flight.popleft()
+                yield clock.at(self._out_s(now, step))
+                self._process(step.plan, requests, on_end)
+            if executed:
+                idle_iterations = 0
+            elif scheduler.has_unfinished():
+                idle_iterations += 1
+                if idle_iterations > _STUCK_ITERATIONS:
+                    raise ServetwinError(
+                        f"replica {self.index} cannot schedule any of its requests; "
+                        "this is a fault of the simulator, please report it with the scenario"
+                    )
+                yield clock.at(clock.now + _NOTHING_SCHEDULED_S)
+
+    def _out_s(self, now: float, step: InFlight) -> float:
+        """When the tokens of `step` leave the engine, if it is waited for from `now` on."""
+        host = self._host
+        seen_s = step.end_s if step.empty else step.end_s + host.wake_s
+        update_s = host.update_s + host.update_per_seq_s * len(step.plan.scheduled)
+        return max(now, seen_s) + update_s
+
+    def _drain(self) -> None:
+        for state in self._inbox:
+            self.scheduler.add(state)
+        self._inbox.clear()
+
+    def _launch(
+        self, now: float, requests: RequestRecorder, steps: StepRecorder
+    ) -> tuple[bool, float]:
+        """Schedule a step and put it on the GPU; return (it runs tokens, launch time)."""
+        plan = self.scheduler.schedule()
+        host = self._host
+        launched_s = now + (host.schedule_s + host.schedule_per_seq_s * len(plan.scheduled))
+        if not plan.total_tokens:
+            self._in_flight.append(InFlight(plan, launched_s, empty=True))
+            return False, launched_s
+        shape = batch_shape(plan)
+        duration = self._timer.time(shape)
+        start_s = max(launched_s, self._gpu_free_s)
+        end_s = self._gpu_free_s = start_s + duration.seconds
+        self._in_flight.append(InFlight(plan, end_s, empty=False))
+        if plan.admitted:
+            requests.admit([state for state, _ in plan.admitted], now)
+        self._record(plan, shape, duration, (now, start_s, end_s), steps)
+        return True, launched_s
+
+    def _record(
+        self,
+        plan: StepPlan,
+        shape: BatchShape,
+        duration: StepTime,
+        times_s: tuple[float, float, float],
+        steps: StepRecorder,
+    ) -> None:
+        scheduler = self.scheduler
+        counts = (
+            self.index,
+            plan.total_tokens - shape.decode_seqs,
+            shape.decode_seqs,
+            scheduler.num_running,
+            scheduler.num_waiting,
+            scheduler.usable_blocks - scheduler.free_blocks,
+            len(plan.preempted),
+            duration.bound,
+        )
+        steps.record(*times_s, counts)
+        by_source = self.time_by_source_s
+        for index, seconds in enumerate(duration.by_source):
+            if seconds:
+                by_source[index] += seconds
+
+    def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
+        now = self._clock.now
+        outcome = self.scheduler.update(plan)
+        requests.deliver(outcome.delivered, now)
+        if outcome.finished:
+            requests.finish(outcome.finished, now)
+            for state in outcome.finished:
+                on_end(state.request, now)
+
+
+def batch_shape(plan: StepPlan) -> BatchShape:
+    """Return the shape of a plan just scheduled (each `num_computed` is that after the step)."""
+    prefill: list[tuple[int, int]] = []
+    decode_seqs = decode_kv = decode_max = 0
+    for state, tokens in plan.scheduled:
+        kv_tokens = state.num_computed
+        if tokens == 1:
+            decode_seqs += 1
+            decode_kv += kv_tokens
+            if kv_tokens > decode_max:
+                decode_max = kv_tokens
+        else:
+            prefill.append((tokens, kv_tokens))
+    return BatchShape(tuple(prefill), decode_seqs, decode_kv, decode_max, len(plan.samples))

@@ -1,0 +1,115 @@
+"""`SimulationResult`: request arrays and step arrays in SI units, nothing derived."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FINISHED, REJECTED, UNFINISHED = 0, 1, 2
+"""Values of `RequestTable.outcome`."""
+
+BOUNDS = ("compute", "hbm", "link", "launch", "idle")
+"""Names of `StepTable.bound` codes; idle is an empty batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTable:
+    """One row a request, in order of `Request.index`. Times NaN where they did not happen."""
+
+    arrival_s: Floats
+    scheduled_s: Floats
+    first_token_s: Floats
+    finish_s: Floats
+    prompt_tokens: Ints
+    output_tokens: Ints
+    """Tokens delivered."""
+    cached_tokens: Ints
+    """Prefix-cache hit at first admission."""
+    preemptions: Ints
+    replica: Ints
+    """-1 when rejected before it reached one."""
+    outcome: Ints
+    session: Ints
+    turn: Ints
+    priority: Ints
+    name: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.arrival_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """One row a step that ran tokens, by time of scheduling (then replica)."""
+
+    replica: Ints
+    start_s: Floats
+    """When the GPU starts it."""
+    end_s: Floats
+    """When the GPU is done."""
+    scheduled_s: Floats
+    prefill_tokens: Ints
+    decode_tokens: Ints
+    running: Ints
+    waiting: Ints
+    used_blocks: Ints
+    preempted: Ints
+    bound: Ints
+    """Index into `BOUNDS`."""
+
+    def __len__(self) -> int:
+        return int(self.start_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixTotals:
+    """Prefix-cache counters summed over replicas, tokens (admissions of preempted ones apart)."""
+
+    queries: int
+    hits: int
+    preempted_queries: int
+    preempted_hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """What a run gave.
+
+    Attributes:
+        requests, steps: the tables.
+        itl_s: every gap between consecutive tokens of one request, in order of delivery.
+        prefix: prefix-cache counters.
+        kv_blocks: usable KV blocks of one replica; `block_size` tokens each.
+        simulated_s: time of the last event.
+        inputs: the scenario as plain data, for reports and comparisons.
+        notes: caveats the forecast carries, one sentence each.
+        time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
+    """
+
+    requests: RequestTable
+    steps: StepTable
+    itl_s: Floats
+    prefix: PrefixTotals
+    kv_blocks: int
+    block_size: int
+    replicas: int
+    simulated_s: float
+    inputs: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    time_by_source_s: dict[str, float] = field(default_factory=dict)
+
+    def to_pandas(self) -> tuple[Any, Any]:
+        """Return (requests, steps) as pandas DataFrames (needs the `pandas` extra)."""
+        from twin.engine.tabular import to_pandas
+
+        return to_pandas(self)
+
+    def to_parquet(self, directory: str) -> None:
+        """Write `requests.parquet` and `steps.parquet` into `directory`, each whole or not."""
+        from twin.engine.tabular import to_parquet
+
+        to_parquet(self, directory)

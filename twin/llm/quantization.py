@@ -1,0 +1,101 @@
+"""In which number formats weights are stored, products are computed and the KV cache is kept."""
+
+from twin.errors import InputError
+from twin.llm.arch import ModelArch
+
+# Bytes of one element, without the scales that go with groups of elements.
+ELEMENT_BYTES: dict[str, float] = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "mxfp4": 0.5}
+
+# Bytes of one scale: FP8 and INT8 keep float32, INT4 a float16, MXFP4 an 8-bit exponent.
+SCALE_BYTES: dict[str, int] = {"fp8": 4, "int8": 4, "int4": 2, "mxfp4": 1}
+
+KV_DTYPES: dict[str, str] = {
+    "auto": "bf16",
+    "bfloat16": "bf16",
+    "bf16": "bf16",
+    "float16": "bf16",
+    "fp8": "fp8",
+    "fp8_e4m3": "fp8",
+    "fp8_e5m2": "fp8",
+    "int8": "int8",
+}
+
+# What multiplies: 4-bit weights are expanded to bf16 inside the kernel (no 4-bit tensor-core path
+# up to Hopper); INT8 checkpoints are taken as W8A8.
+_COMPUTE_DTYPES = {"bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "bf16", "mxfp4": "bf16"}
+
+
+def weight_dtype(arch: ModelArch, quantization: str | None = None) -> str:
+    """Return how the linear layers' weights lie in GPU memory.
+
+    Args:
+        arch: the network; its `checkpoint_dtype` is what is on disk.
+        quantization: None: as the checkpoint; "none": bf16; fp8, int8 or int4: quantised at load.
+
+    Raises:
+        InputError: unknown format, or another quantisation than the checkpoint already has.
+    """
+    if quantization is None:
+        return _known(arch.checkpoint_dtype, f"checkpoint dtype of {arch.name}")
+    if quantization == "none":
+        return "bf16"
+    asked = _known(quantization, "quantization")
+    if arch.checkpoint_dtype not in ("bf16", asked):
+        raise InputError(
+            f"quantization {asked!r} asked of {arch.name}, whose checkpoint is already "
+            f"{arch.checkpoint_dtype}",
+            remedy="leave quantization out, or name a bf16 checkpoint",
+        )
+    return asked
+
+
+def kv_dtype(kv_cache_dtype: str) -> str:
+    """Return bf16, fp8 or int8 for a `kv_cache_dtype` in vLLM's spelling."""
+    try:
+        return KV_DTYPES[kv_cache_dtype]
+    except KeyError:
+        raise InputError(
+            f"unknown kv_cache_dtype {kv_cache_dtype!r}",
+            remedy="choose one of " + ", ".join(sorted(KV_DTYPES)),
+        ) from None
+
+
+def resolve_dtypes(
+    arch: ModelArch,
+    quantization: str | None,
+    kv_cache_dtype: str = "auto",
+    gpu_supports_fp8: bool = True,
+) -> tuple[str, str, str]:
+    """Return (weight dtype, compute dtype, KV dtype), each one of bf16, fp8, int8, int4, mxfp4.
+
+    FP8 weights on a GPU without FP8 tensor cores (Ampere) are used as vLLM does: stored as FP8,
+    multiplied in bf16.
+    """
+    stored = weight_dtype(arch, quantization)
+    computed = _COMPUTE_DTYPES[stored]
+    if computed == "fp8" and not gpu_supports_fp8:
+        computed = "bf16"
+    return stored, computed, kv_dtype(kv_cache_dtype)
+
+
+def stored_bytes(rows: float, columns: int, dtype: str, block: tuple[int, int] | None) -> float:
+    """Return bytes of a rows×columns matrix of `dtype`, its scales included.
+
+    `rows` may be fractional where a rank holds a share of a matrix.
+    """
+    elements = rows * columns
+    payload = elements * ELEMENT_BYTES[dtype]
+    if dtype == "bf16" or (dtype == "fp8" and block is None):
+        return payload
+    block_rows, block_columns = block or (1, columns if dtype == "int8" else 128)
+    if dtype == "mxfp4" and block is None:
+        block_columns = 32  # OCP Microscaling Formats v1.0: one E8M0 scale for 32 elements
+    return payload + SCALE_BYTES[dtype] * elements / (block_rows * block_columns)
+
+
+def _known(dtype: str, what: str) -> str:
+    if dtype not in ELEMENT_BYTES:
+        raise InputError(
+            f"unknown {what} {dtype!r}", remedy="choose one of " + ", ".join(ELEMENT_BYTES)
+        )
+    return dtype

@@ -1,0 +1,297 @@
+"""How long one step takes on the GPU: the hot path of every simulation.
+
+The dense part of a step depends on few numbers and is cached. Decode attention is a chain of
+straight lines in the KV tokens of the batch, so a step of decodes costs two look-ups and one
+multiply-add, and a run of such steps can be advanced by `decode_form` without asking again.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hwmodels.ops import Bound, Collective, CostModel, Op, Source
+from twin.llm.arch import ModelArch
+from twin.llm.attention_layers import AttentionLayers
+from twin.llm.cuda_graphs import padded
+from twin.llm.lowering import Precision, body_ops, check_shards, head_ops
+from twin.step import BatchShape
+
+BOUNDS: tuple[Bound, ...] = tuple(Bound)
+SOURCES: tuple[Source, ...] = tuple(Source)
+_LAUNCH = BOUNDS.index(Bound.LAUNCH)
+_PHYSICS = SOURCES.index(Source.PHYSICS)
+
+# What a layer takes longer in a step that runs without a full CUDA graph, as every step with
+# prefill does: 0.06-0.10 ms explained TTFT in runs of vLLM 0.15.1 (9.9 % error without, 3.6 with).
+NO_FULL_GRAPH_LAYER_S = 0.08e-3
+
+# Knots of the decode lines: mean context 1, 16, then four to an octave. Powers of two are knots,
+# so window sizes and split thresholds are.
+_KNOTS_PER_OCTAVE = 4
+_FIRST_KNOT = 4 * _KNOTS_PER_OCTAVE
+
+Split = tuple[float, float, float, float]
+
+
+@dataclass(slots=True)
+class StepTime:
+    """Duration of a step.
+
+    Attributes:
+        seconds: GPU time, or the time to launch it if that is longer.
+        bound: index into `BOUNDS` (compute, hbm, link, launch): launch if launching took longer
+            than the GPU, else the largest share.
+        by_bound: seconds by what limited them, in the order of `BOUNDS`; what launching takes
+            beyond the GPU's time is launch's.
+        by_source: seconds by how they were obtained, in the order of `SOURCES`.
+    """
+
+    seconds: float
+    bound: int
+    by_bound: Split
+    by_source: Split
+
+
+class _Sum:
+    """Seconds and kernels of some operations, split by bound and by source."""
+
+    __slots__ = ("by_bound", "by_source", "kernels", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds, self.kernels = 0.0, 0
+        self.by_bound, self.by_source = [0.0] * len(BOUNDS), [0.0] * len(SOURCES)
+
+    def add(self, cost_model: CostModel, ops: Iterable[Op]) -> "_Sum":
+        for op in ops:
+            cost = cost_model.cost(op)
+            self.kernels += cost.kernels
+            # A search by identity is quicker than hashing an Enum member.
+            self.put(cost.seconds, BOUNDS.index(cost.bound), SOURCES.index(cost.source))
+        return self
+
+    def put(self, seconds: float, bound: int, source: int) -> None:
+        self.seconds += seconds
+        self.by_bound[bound] += seconds
+        self.by_source[source] += seconds
+
+    def merge(self, other: "_Sum") -> None:
+        self.seconds += other.seconds
+        self.kernels += other.kernels
+        for index in range(4):
+            self.by_bound[index] += other.by_bound[index]
+            self.by_source[index] += other.by_source[index]
+
+    def step_time(self, floor_s: float) -> StepTime:
+        by, source = self.by_bound, self.by_source
+        bound = by.index(max(by))
+        if floor_s > self.seconds:
+            self.put(floor_s - self.seconds, _LAUNCH, _PHYSICS)
+            self.seconds, bound = floor_s, _LAUNCH
+        return StepTime(
+            self.seconds,
+            bound,
+            (by[0], by[1], by[2], by[3]),
+            (source[0], source[1], source[2], source[3]),
+        )
+
+
+@dataclass(slots=True)
+class _Line:
+    """Decode attention between two knots: `base_s + slope_s * kv_tokens` up to `last_kv`."""
+
+    base_s: float
+    slope_s: float
+    last_kv: int
+    bound: int
+    source: int
+    kernels: int
+
+
+@dataclass(slots=True)
+class _DecodeStep:
+    """The part of a decode-only step that doesn't depend on its KV, and its lines by knot."""
+
+    dense: _Sum
+    floor_s: float
+    lines: dict[int, tuple[float, _Line]]
+
+
+class StepTimer:
+    """Times steps of one replica on one GPU type.
+
+    Args:
+        cost_model: prices operations of one GPU under one engine version.
+        tp: ranks that share each layer.
+        pp: stages in sequence. A batch passes all of them, so its latency is that of all layers
+            plus a transfer between stages; overlap of several batches is the engine's affair.
+        capture_sizes: batch sizes captured as CUDA graphs (`cuda_graphs.capture_sizes`); a size
+            above the last, and every size if there is none, launches kernel by kernel.
+        eager: CUDA graphs and compilation are off (`enforce_eager`).
+
+    Decode lengths are taken as even: `decode_kv_max_tokens` isn't read, since no public fit
+    says what one long sequence costs in a batch of short ones.
+    """
+
+    def __init__(
+        self,
+        cost_model: CostModel,
+        arch: ModelArch,
+        precision: Precision,
+        tp: int,
+        pp: int = 1,
+        capture_sizes: tuple[int, ...] = (),
+        eager: bool = False,
+    ) -> None:
+        check_shards(arch, tp)
+        self.cost_model, self.arch, self.precision = cost_model, arch, precision
+        self.tp, self.pp, self.eager = tp, pp, eager
+        self.capture_sizes = () if eager else capture_sizes
+        self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
+        self._extra_s = 0.0 if eager else NO_FULL_GRAPH_LAYER_S * arch.num_layers
+        self._bodies: dict[int, _Sum] = {}
+        self._heads: dict[int, _Sum] = {}
+        self._lines: dict[tuple[int, int], _Line] = {}
+        self._decode_steps: dict[tuple[int, int], _DecodeStep] = {}
+
+    def time(self, shape: BatchShape) -> StepTime:
+        """Return the duration of a step of that shape."""
+        if shape.prefill:
+            return self._mixed(shape)
+        seqs, kv_tokens = shape.decode_seqs, shape.decode_kv_tokens
+        if not seqs:
+            return StepTime(0.0, _LAUNCH, (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0))
+        step, base_s, line = self._decode_line(seqs, shape.sampled_seqs, kv_tokens)
+        attention_s = line.base_s + line.slope_s * kv_tokens
+        seconds = base_s + line.slope_s * kv_tokens
+        by_bound, by_source = step.dense.by_bound.copy(), step.dense.by_source.copy()
+        by_bound[line.bound] += attention_s
+        by_source[line.source] += attention_s
+        bound = by_bound.index(max(by_bound))
+        if seconds < step.floor_s:
+            by_bound[_LAUNCH] += step.floor_s - seconds
+            by_source[_PHYSICS] += step.floor_s - seconds
+            seconds, bound = step.floor_s, _LAUNCH
+        return StepTime(
+            seconds,
+            bound,
+            (by_bound[0], by_bound[1], by_bound[2], by_bound[3]),
+            (by_source[0], by_source[1], by_source[2], by_source[3]),
+        )
+
+    def decode_form(self, seqs: int, kv_tokens: int) -> tuple[float, float, int]:
+        """Return (base_s, slope_s, last_kv): what `time` says of decode-only steps from here on.
+
+        A step of `seqs` decoding and sampling sequences over any kv in [kv_tokens, last_kv] takes
+        exactly `base_s + slope_s * kv`, or `base_s` if the slope is 0.
+        """
+        step, base_s, line = self._decode_line(seqs, seqs, kv_tokens)
+        above = base_s + line.slope_s * kv_tokens >= step.floor_s
+        last_kv = line.last_kv
+        # Bisect for the last kv on this side of the launch floor; the line is monotone.
+        if (base_s + line.slope_s * last_kv >= step.floor_s) != above:
+            low, last_kv = kv_tokens, last_kv - 1
+            while low < last_kv:
+                middle = (low + last_kv + 1) // 2
+                if (base_s + line.slope_s * middle >= step.floor_s) == above:
+                    low = middle
+                else:
+                    last_kv = middle - 1
+        return (base_s, line.slope_s, last_kv) if above else (step.floor_s, 0.0, last_kv)
+
+    def _mixed(self, shape: BatchShape) -> StepTime:
+        tokens = shape.num_tokens
+        size = padded(tokens, self.capture_sizes)
+        total = _Sum()
+        total.merge(self._body(size or tokens))
+        total.merge(self._head(shape.sampled_seqs))
+        for index, (query, kv) in enumerate(shape.prefill):
+            total.add(self.cost_model, self._layers.prefill(query, kv, joined=index > 0))
+        if shape.decode_seqs:
+            line = self._line(shape.decode_seqs, shape.decode_kv_tokens)
+            attention_s = line.base_s + line.slope_s * shape.decode_kv_tokens
+            total.put(attention_s, line.bound, line.source)
+            total.kernels += line.kernels
+        total.put(self._extra_s, _LAUNCH, _PHYSICS)
+        floor_s = self.cost_model.launch_floor_s(total.kernels, graph=size is not None)
+        return total.step_time(floor_s)
+
+    def _decode_line(
+        self, seqs: int, sampled: int, kv_tokens: int
+    ) -> tuple[_DecodeStep, float, _Line]:
+        step = self._decode_steps.get((seqs, sampled))
+        if step is None:
+            kernels = self._line(seqs, kv_tokens).kernels
+            step = self._decode_steps[seqs, sampled] = self._decode_step(seqs, sampled, kernels)
+        knot = _knot(kv_tokens / seqs)
+        found = step.lines.get(knot)
+        if found is None:
+            line = self._line(seqs, kv_tokens)
+            found = step.lines[knot] = (step.dense.seconds + line.base_s, line)
+        return step, found[0], found[1]
+
+    def _decode_step(self, seqs: int, sampled: int, attention_kernels: int) -> _DecodeStep:
+        size = padded(seqs, self.capture_sizes)
+        dense = _Sum()
+        dense.merge(self._body(size or seqs))
+        dense.merge(self._head(sampled))
+        if size is None:
+            dense.put(self._extra_s, _LAUNCH, _PHYSICS)
+        kernels = dense.kernels + attention_kernels
+        floor_s = self.cost_model.launch_floor_s(kernels, graph=size is not None)
+        return _DecodeStep(dense, floor_s, {})
+
+    def _line(self, seqs: int, kv_tokens: int) -> _Line:
+        """The straight line of decode attention around `kv_tokens`: a chord between two knots."""
+        knot = _knot(kv_tokens / seqs)
+        line = self._lines.get((seqs, knot))
+        if line is None:
+            start, end = _knot_kv(seqs, knot), _knot_kv(seqs, knot + 1)
+            first, second = (
+                _Sum().add(self.cost_model, self._layers.decode(seqs, kv, -(-kv // seqs)))
+                for kv in (start, end)
+            )
+            slope_s = (second.seconds - first.seconds) / (end - start)
+            last_kv = end
+            while _knot(last_kv / seqs) > knot:
+                last_kv -= 1
+            bound = second.by_bound.index(max(second.by_bound))
+            source = second.by_source.index(max(second.by_source))
+            base_s = first.seconds - slope_s * start
+            line = _Line(base_s, slope_s, last_kv, bound, source, first.kernels)
+            self._lines[seqs, knot] = line
+        return line
+
+    def _body(self, tokens: int) -> _Sum:
+        body = self._bodies.get(tokens)
+        if body is None:
+            ops = body_ops(self.arch, self.precision, self.tp, tokens)
+            body = _Sum().add(self.cost_model, ops + self._between_stages(tokens))
+            self._bodies[tokens] = body
+        return body
+
+    def _head(self, sampled: int) -> _Sum:
+        head = self._heads.get(sampled)
+        if head is None:
+            head = _Sum().add(self.cost_model, head_ops(self.arch, self.tp, sampled))
+            self._heads[sampled] = head
+        return head
+
+    def _between_stages(self, tokens: int) -> list[Op]:
+        if self.pp == 1:
+            return []
+        # Hidden states and the residual stream, bf16 both.
+        moved = 2.0 * tokens * self.arch.hidden_size * 2
+        return [Collective("send_recv", moved, 2, repeat=self.pp - 1)]
+
+
+def _knot(mean_tokens: float) -> int:
+    """The number of the knot at or below a mean context; the first covers 1 to 16 tokens."""
+    if mean_tokens < 16:
+        return _FIRST_KNOT - 1
+    return int(_KNOTS_PER_OCTAVE * math.log2(mean_tokens))
+
+
+def _knot_kv(seqs: int, knot: int) -> int:
+    if knot < _FIRST_KNOT:
+        return seqs
+    return round(seqs * 2 ** (knot / _KNOTS_PER_OCTAVE))

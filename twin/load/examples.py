@@ -1,0 +1,29 @@
+"""The built-in example scenarios, found by name."""
+
+from pathlib import Path
+
+from twin.errors import InputError
+from twin.naming import remedy_for
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples"
+
+
+def example_names() -> list[str]:
+    """Return the names of the built-in scenarios."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def find_scenario(path: str | Path) -> Path:
+    """Return a scenario's file: `path` itself, or the built-in example of that name."""
+    candidate = Path(path)
+    try:
+        if candidate.exists():
+            return candidate
+    except (OSError, ValueError):
+        raise InputError("is not a usable path", where=repr(str(path))[:200]) from None
+    names = example_names()
+    if str(path) in names:
+        return FOLDER / f"{path}.yaml"
+    looks_like_name = candidate.suffix == "" and candidate.parent == Path(".")
+    remedy = remedy_for(str(path), names) if looks_like_name else "check the path"
+    raise InputError("no such scenario file", where=str(path), remedy=remedy)

@@ -1,0 +1,166 @@
+"""From a validated `ScenarioFile` to a `Scenario`: look up, check that it fits, read traces."""
+
+from pathlib import Path
+
+from hwmodels.gpus import GPUS
+from hwmodels.provenance import durations_rest_on
+from hwmodels.spec import GpuSpec
+from twin.defaults import ResolvedPolicy, resolve
+from twin.errors import InputError
+from twin.llm.arch import ModelArch
+from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
+from twin.llm.config_json import read_config
+from twin.llm.engine_version import default_gpu_memory_utilization, parse_version
+from twin.llm.lowering import Precision
+from twin.llm.models import MODELS
+from twin.llm.parallelism import Parallelism
+from twin.llm.quantization import resolve_dtypes
+from twin.naming import lookup
+from twin.scenario import Scenario, ScenarioFile
+from twin.workload.build import LoadedWorkload, load_traces
+
+_SCHEDULER_VERSION = (0, 33, 0)
+
+
+def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
+    """Return the scenario ready to simulate.
+
+    Args:
+        file: the validated input.
+        base: folder that relative paths in it start from.
+        where: how errors name it.
+    """
+    arch = find_arch(file.llm, base, where)
+    gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
+    _check_parallelism(file, arch, where)
+    utilization = default_gpu_memory_utilization(
+        file.engine.name,
+        file.engine.version,
+        gpu.visible_memory_bytes,
+        file.parallelism.tp * file.parallelism.pp,
+    )
+    policy = resolve(file.policy, gpu, file.engine.version, arch.max_position, utilization)
+    query = capacity_query(file, arch, gpu, policy)
+    budget = capacity(query)
+    blocks = _num_gpu_blocks(file, query, budget, where)
+    _check_context_fits(policy, blocks, where)
+    workload = load_traces(file.workload, base)
+    dtypes = resolve_dtypes(
+        arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
+    )
+    return Scenario(
+        file=file,
+        arch=arch,
+        gpu=gpu,
+        policy=policy,
+        precision=Precision(*dtypes),
+        capacity=budget,
+        num_gpu_blocks=blocks,
+        workload=workload,
+        notes=_notes(file, gpu, budget, workload),
+    )
+
+
+def find_arch(text: str, base: Path, where: str) -> ModelArch:
+    """Return a built-in network, or the one a `config.json` describes."""
+    if text in MODELS:
+        return MODELS[text]
+    if "/" in text or text.endswith(".json"):
+        return read_config(base / text)
+    return lookup(MODELS, text, "model", where=f"{where}, llm" if where else "")
+
+
+def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
+    spec = file.parallelism
+    if file.engine.name != "vllm":
+        raise InputError(
+            f"engine {file.engine.name!r} is not simulated yet, only its KV capacity",
+            where=f"{where}, engine.name",
+            remedy="use vllm",
+        )
+    if parse_version(file.engine.version) is None:
+        raise InputError(
+            f"engine version {file.engine.version!r} is not a version",
+            where=f"{where}, engine.version",
+            remedy="write for example 0.33.0",
+        )
+    for name in ("pp", "dp", "ep"):
+        if getattr(spec, name) != 1:
+            raise InputError(
+                f"parallelism.{name} {getattr(spec, name)} is not simulated yet",
+                where=where,
+                remedy="use tp, and cluster.replicas for data parallelism",
+            )
+    Parallelism(tp=spec.tp).validate(arch)
+
+
+def capacity_query(
+    file: ScenarioFile, arch: ModelArch, gpu: GpuSpec, policy: ResolvedPolicy
+) -> CapacityQuery:
+    """Return the question the capacity model is asked for a scenario."""
+    return CapacityQuery(
+        arch=arch,
+        total_memory_bytes=gpu.visible_memory_bytes,
+        engine=file.engine.name,
+        engine_version=file.engine.version,
+        tp=file.parallelism.tp,
+        pp=file.parallelism.pp,
+        gpu_memory_utilization=policy.gpu_memory_utilization,
+        max_model_len=policy.max_model_len,
+        max_num_batched_tokens=policy.max_num_batched_tokens,
+        max_num_seqs=file.policy.max_num_seqs,
+        block_size=file.policy.block_size,
+        quantization=file.policy.quantization,
+        kv_cache_dtype=file.policy.kv_cache_dtype,
+    )
+
+
+def _num_gpu_blocks(
+    file: ScenarioFile, query: CapacityQuery, budget: KvCapacity, where: str
+) -> int:
+    if file.policy.num_gpu_blocks is not None:
+        return file.policy.num_gpu_blocks
+    if budget.kv_blocks > 1:
+        return budget.kv_blocks
+    tp = smallest_fitting_tp(query)
+    remedy = f"set parallelism.tp to {tp}" if tp else "use a larger GPU or quantization"
+    raise InputError(
+        f"{query.arch.name} does not fit on {query.tp} x {file.gpu}: "
+        "no memory is left for the KV cache",
+        where=where,
+        remedy=remedy,
+    )
+
+
+def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None:
+    """One request of the longest context must fit, as the engine demands at start-up."""
+    size, usable = policy.given.block_size, blocks - 1
+    if usable < 1:
+        raise InputError(
+            f"{blocks} KV block leaves none to use (one is the engine's null block)",
+            where=f"{where}, policy.num_gpu_blocks",
+            remedy="give at least 2",
+        )
+    needed = -(-policy.max_model_len // size)
+    if needed > usable:
+        raise InputError(
+            f"one request of max_model_len {policy.max_model_len} needs {needed} KV blocks, "
+            f"{usable} can be used",
+            where=where,
+            remedy=f"set policy.max_model_len to at most {usable * size}",
+        )
+
+
+def _notes(
+    file: ScenarioFile, gpu: GpuSpec, budget: KvCapacity, workload: LoadedWorkload
+) -> tuple[str, ...]:
+    notes = list(workload.notes)
+    if file.policy.num_gpu_blocks is None:
+        notes += budget.notes
+    if parse_version(file.engine.version) != _SCHEDULER_VERSION:
+        notes.append(
+            "Scheduling decisions are those of vLLM 0.33.0; "
+            f"version {file.engine.version} may differ in details."
+        )
+    notes.append(f"Step times: {durations_rest_on(gpu.name)}.")
+    return tuple(notes)

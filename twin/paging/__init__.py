@@ -1,0 +1,1 @@
+"""KV-cache memory: blocks, their prefix cache and the order in which cached ones go."""

@@ -1,0 +1,1 @@
+"""From a result to figures, tables, charts and files."""

@@ -1,0 +1,159 @@
+"""The report in a terminal: verdict, latencies, throughput, KV cache, what binds, caveats."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from twin.report.latencies import PERCENTILES
+from twin.report.numbers import MISSING, count, percent, seconds, significant
+from twin.report.verdict import bound_sentence, verdict
+
+LATENCIES = {
+    "ttft_s": "TTFT",
+    "tpot_s": "TPOT",
+    "itl_s": "ITL",
+    "e2e_s": "End to end",
+    "queue_s": "Queue",
+}
+"""Latency keys of a summary and how reports call them, in the order they are shown."""
+
+_SOURCE_WORDS = {
+    "table": "measured points",
+    "interpolated": "between measured points",
+    "physics": "physics only",
+    "extrapolated": "beyond the measured range",
+}
+
+
+def print_report(
+    console: Console,
+    summary: Mapping[str, Any],
+    inputs: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print the report of one run; see `terminal_report`."""
+    console.print(terminal_report(summary, inputs or {}, notes))
+
+
+def terminal_report(
+    summary: Mapping[str, Any], inputs: Mapping[str, Any], notes: Sequence[str] = ()
+) -> RenderableType:
+    """Return the report of one run: `summary` of `summarise`, `inputs` and `notes` of the result.
+
+    Strings from the inputs are shown as they are, never read as markup.
+    """
+    # The word says what the colour says: colour is never the only cue.
+    style = {True: "bold blue", False: "bold dark_orange"}.get(summary["slo_met"], "bold")
+    parts: list[RenderableType] = [Text(verdict(summary), style=style)]
+    title = setup_line(inputs)
+    if title:
+        parts.append(Text(title, style="dim"))
+    parts += [Text(""), _latency_table(summary), Text(""), _figures(summary)]
+    parts += [Text(""), Text(bound_sentence(summary))]
+    sources = source_sentence(summary)
+    if sources:
+        parts.append(Text(sources))
+    parts += [Text(f"Note: {note}") for note in notes]
+    return Group(*parts)
+
+
+def setup_line(inputs: Mapping[str, Any]) -> str:
+    """Return `name · llm · tp 2 × h100_sxm · vllm 0.33.0` from what the inputs hold."""
+    parallelism = inputs.get("parallelism")
+    degrees = ""
+    if isinstance(parallelism, Mapping):
+        degrees = " ".join(
+            f"{name}{value}" for name, value in parallelism.items() if value not in (1, None)
+        )
+    gpu = name_of(inputs.get("gpu"))
+    parts = [
+        name_of(inputs.get("name")),
+        name_of(inputs.get("llm")),
+        f"{gpu} {degrees}".strip(),
+        name_of(inputs.get("engine")),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def name_of(value: Any) -> str:
+    """Return how to call an input: a string itself, or a mapping's name and version."""
+    if isinstance(value, Mapping):
+        words = (value.get("name"), value.get("version"))
+        return " ".join(str(word) for word in words if word is not None)
+    return "" if value is None else str(value)
+
+
+def source_sentence(summary: Mapping[str, Any]) -> str:
+    """Return how the step durations were obtained, largest share first; empty if unknown."""
+    shares = sorted(summary["time_by_source"].items(), key=lambda item: -item[1])
+    known = [f"{_SOURCE_WORDS.get(k, k)} {percent(v)}" for k, v in shares if v > 0]
+    return f"GPU time comes from: {', '.join(known)}." if known else ""
+
+
+def _latency_table(summary: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Latency", no_wrap=True)
+    columns = ["mean", *(f"p{q}" for q in PERCENTILES)]
+    for column in columns:
+        table.add_column(column if column == "mean" else column.upper(), justify="right")
+    for key, title in LATENCIES.items():
+        table.add_row(title, *(seconds(summary[key][column]) for column in columns))
+    return table
+
+
+def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (what, figures) lines on throughput, KV cache and queue, shared by all reports."""
+    usage, running, waiting = (summary[k] for k in ("kv_cache_usage", "running", "waiting"))
+    requests = f"{count(summary['finished'])} of {count(summary['requests'])} finished"
+    for key in ("rejected", "unfinished"):
+        if summary[key]:
+            requests += f", {count(summary[key])} {key}"
+    rows = [
+        ("Requests", requests),
+        (
+            "Throughput",
+            f"{_rate(summary['requests_per_s'], 'req/s')}, "
+            f"{_rate(summary['input_tokens_per_s'], 'tok/s')} in, "
+            f"{_rate(summary['output_tokens_per_s'], 'tok/s')} out",
+        ),
+    ]
+    if summary["slo"]:
+        good = _rate(summary["goodput_requests_per_s"], "req/s")
+        rows.append(("Goodput", f"{good} within the SLO ({percent(summary['slo_attainment'])})"))
+    hits = percent(summary["prefix_cache_hit_rate"])
+    rows += [
+        (
+            "KV cache",
+            f"mean {percent(usage['mean'])}, peak {percent(usage['max'])} of "
+            f"{count(summary['kv_blocks'])} blocks a replica; prefix hit rate {hits}",
+        ),
+        ("Preemptions", count(summary["preemptions"])),
+        (
+            "Batch",
+            f"running mean {significant(running['mean'])}, max {count(running['max'])}; "
+            f"waiting mean {significant(waiting['mean'])}, max {count(waiting['max'])}",
+        ),
+        (
+            "Steps",
+            f"{count(summary['steps'])} over {seconds(summary['simulated_s'])}, "
+            f"P50 {seconds(summary['step_s']['p50'])}; GPU busy "
+            f"{percent(summary['gpu_busy_share'])}",
+        ),
+    ]
+    return rows
+
+
+def _figures(summary: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for what, figures in figure_rows(summary):
+        table.add_row(what, Text(figures))
+    return table
+
+
+def _rate(value: float | None, unit: str) -> str:
+    return MISSING if value is None else f"{significant(value)} {unit}"

@@ -1,0 +1,108 @@
+"""The scenario: what a user writes (`ScenarioFile`) and what is simulated (`Scenario`)."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hwmodels.spec import GpuSpec
+from twin.defaults import ResolvedPolicy
+from twin.llm.arch import ModelArch
+from twin.llm.capacity import KvCapacity
+from twin.llm.lowering import Precision
+from twin.policy import EnginePolicy
+from twin.workload.build import LoadedWorkload
+from twin.workload.spec import WorkloadSpec
+
+SCENARIO_SCHEMA_VERSION = 1
+
+EngineName = Literal["vllm", "sglang", "trtllm"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class EngineSpec(_Part):
+    """The serving engine and its version."""
+
+    name: EngineName = "vllm"
+    version: str = Field("0.33.0", description="as its package names it")
+
+
+class ParallelismSpec(_Part):
+    """How one replica is spread over GPUs."""
+
+    tp: Annotated[int, Field(ge=1, le=64, description="tensor parallel ranks")] = 1
+    pp: Annotated[int, Field(ge=1, le=64, description="pipeline stages")] = 1
+    dp: Annotated[int, Field(ge=1, le=64, description="data parallel ranks")] = 1
+    ep: Annotated[int, Field(ge=1, le=256, description="expert parallel ranks")] = 1
+
+
+class ClusterSpec(_Part):
+    """How many replicas, and who sends requests to which."""
+
+    replicas: Annotated[int, Field(ge=1, le=4096)] = 1
+    router: Literal["round_robin"] = "round_robin"
+
+
+class SloSpec(_Part):
+    """The service-level objective that goodput counts by."""
+
+    ttft_s: Annotated[float, Field(gt=0)] | None = Field(None, description="time to first token")
+    tpot_s: Annotated[float, Field(gt=0)] | None = Field(None, description="time per output token")
+    percentile: Annotated[float, Field(gt=0, le=100)] = 99.0
+
+
+class ScenarioFile(_Part):
+    """One YAML file: a trace, a network, a GPU and an engine configuration."""
+
+    schema_version: Literal[1]
+    name: str = "scenario"
+    description: str = ""
+    llm: str = Field(description="a name of `twin models`, or the path of a config.json")
+    gpu: str = Field(description="a name of `twin gpus`")
+    engine: EngineSpec = EngineSpec()
+    parallelism: ParallelismSpec = ParallelismSpec()
+    cluster: ClusterSpec = ClusterSpec()
+    policy: EnginePolicy = EnginePolicy()
+    workload: WorkloadSpec
+    slo: SloSpec = SloSpec()
+    horizon_s: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="stop the simulation here; default: run until all is served"
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario with every name looked up and every file read: `simulate` needs nothing else.
+
+    Attributes:
+        file: what the user wrote, overrides applied.
+        arch: the network.
+        gpu: the GPU.
+        policy: the policy with the engine's defaults filled in.
+        precision: dtypes of weights, products and KV cache.
+        capacity: the memory budget (its block count applies unless the policy names one).
+        num_gpu_blocks: KV blocks of one replica, the null block included.
+        workload: the workload with its traces read.
+        notes: caveats a forecast from this scenario carries.
+    """
+
+    file: ScenarioFile
+    arch: ModelArch
+    gpu: GpuSpec
+    policy: ResolvedPolicy
+    precision: Precision
+    capacity: KvCapacity
+    num_gpu_blocks: int
+    workload: LoadedWorkload
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for reports: the file with resolved policy values."""
+        data = self.file.model_dump(mode="json")
+        data["policy"] = {**self.policy.as_dict(), "num_gpu_blocks": self.num_gpu_blocks}
+        data["warmup_requests"] = self.workload.warmup_requests
+        return data

@@ -1,0 +1,69 @@
+"""What every scheduler of every engine offers to the engine loop."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from twin.request import RequestState
+from twin.step import StepOutcome, StepPlan
+
+
+@dataclass(slots=True)
+class PrefixCounters:
+    """Prefix-cache statistics in vLLM's sense (tokens; admissions of preempted ones apart)."""
+
+    requests: int = 0
+    queries: int = 0
+    hits: int = 0
+    preempted_requests: int = 0
+    preempted_queries: int = 0
+    preempted_hits: int = 0
+
+
+class Scheduler(Protocol):
+    """Decides what each step runs; knows no clock.
+
+    `queue_depth` is how many steps may be in flight: 1 synchronous, 2 asynchronous.
+    """
+
+    queue_depth: int
+    prefix: PrefixCounters
+
+    def add(self, state: RequestState) -> None:
+        """Put a new request into the waiting queue."""
+        ...
+
+    def schedule(self) -> StepPlan:
+        """Decide the next step."""
+        ...
+
+    def update(self, plan: StepPlan) -> StepOutcome:
+        """Process the output of a step scheduled before; plans come back in order."""
+        ...
+
+    def has_unfinished(self) -> bool:
+        """Whether any request is running or waiting."""
+        ...
+
+    def has_requests(self) -> bool:
+        """As `has_unfinished`, or finished requests the worker has not been told of."""
+        ...
+
+    @property
+    def num_running(self) -> int:
+        """Requests in the running list."""
+        ...
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests in the waiting queue."""
+        ...
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks requests can hold."""
+        ...
+
+    @property
+    def free_blocks(self) -> int:
+        """KV blocks that no request holds (cached ones included)."""
+        ...

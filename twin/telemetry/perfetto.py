@@ -1,0 +1,159 @@
+"""Steps as a Chrome trace-event file, to look at in https://ui.perfetto.dev.
+
+Format: Google's "Trace Event Format" (JSON object form); times are microseconds.
+"""
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twin.engine.result import BOUNDS, SimulationResult
+from twin.files import write_bytes
+
+MAX_EVENTS = 200_000
+"""Most events of a trace unless told otherwise: the viewer stays fluent, the file a few MB."""
+
+# A step is a slice and two counter samples, and an instant where something was preempted.
+_EVENTS_PER_STEP = 3
+
+
+def trace_events(
+    result: SimulationResult, *, max_events: int = MAX_EVENTS, from_s: float = 0.0
+) -> tuple[list[dict[str, Any]], str]:
+    """Return (events, note): one track a replica with a slice a step, and counters.
+
+    Args:
+        result: what the run gave.
+        max_events: how many events at the most; steps beyond are left out.
+        from_s: steps scheduled earlier are left out.
+
+    `note` says which steps were left out; empty when none was. It also stands in the trace, as
+    the label of its first process.
+    """
+    steps = result.steps
+    first = int(np.searchsorted(steps.scheduled_s, from_s, side="left"))
+    heads = 3 * result.replicas
+    last = _last_step(result, first, max_events - heads)
+    note = ""
+    if last - first < len(steps):
+        upto = f"until {steps.end_s[last - 1]:.6g} s" if last > first else "none fits"
+        note = (
+            f"{last - first:,} of {len(steps):,} steps, from {from_s:.6g} s {upto}: "
+            f"limited to {max_events:,} events"
+        )
+    events = [event for replica in range(result.replicas) for event in _heads(replica, note)]
+    events += _step_events(result, first, last)
+    return events, note
+
+
+def trace_json(
+    result: SimulationResult, *, max_events: int = MAX_EVENTS, from_s: float = 0.0
+) -> str:
+    """Return the trace as JSON text; see `trace_events`."""
+    events, note = trace_events(result, max_events=max_events, from_s=from_s)
+    other = {"producer": "servetwin", "note": note or "every step of the run"}
+    lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
+    head = f'{{"displayTimeUnit":"ms","otherData":{json.dumps(other)}'
+    return f'{head},\n"traceEvents":[\n{lines}\n]}}\n'
+
+
+def write_trace(
+    result: SimulationResult,
+    path: str | Path,
+    *,
+    max_events: int = MAX_EVENTS,
+    from_s: float = 0.0,
+) -> Path:
+    """Write the trace to `path`, whole or not at all; gzipped when the name ends in `.gz`.
+
+    Raises:
+        InputError: the folder does not exist or cannot be written.
+    """
+    data = trace_json(result, max_events=max_events, from_s=from_s).encode()
+    if str(path).endswith(".gz"):
+        # No name and no time in the header: equal runs give equal bytes.
+        buffer = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0) as packed:
+            packed.write(data)
+        data = buffer.getvalue()
+    write_bytes(path, data)
+    return Path(path)
+
+
+def _last_step(result: SimulationResult, first: int, room: int) -> int:
+    """One past the last step whose events all fit into `room`."""
+    instants = result.steps.preempted[first:] > 0
+    needed = np.cumsum(_EVENTS_PER_STEP + instants)
+    return first + int(np.searchsorted(needed, room, side="right"))
+
+
+def _heads(replica: int, note: str) -> Iterator[dict[str, Any]]:
+    pid = replica + 1
+    yield _meta("process_name", pid, {"name": f"replica {replica}"})
+    yield _meta("thread_name", pid, {"name": "GPU steps"})
+    if note and replica == 0:
+        yield _meta("process_labels", pid, {"labels": note})
+
+
+def _meta(name: str, pid: int, args: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": pid, "tid": 1, "args": args}
+
+
+def _step_events(result: SimulationResult, first: int, last: int) -> Iterator[dict[str, Any]]:
+    steps = result.steps
+    per_block = 100.0 / result.kv_blocks if result.kv_blocks else 0.0
+    names = type(steps).__dataclass_fields__
+    columns = zip(*(getattr(steps, name)[first:last].tolist() for name in names), strict=True)
+    for step, values in enumerate(columns, start=first):
+        row = dict(zip(names, values, strict=True))
+        pid = row["replica"] + 1
+        at_us = _microseconds(row["scheduled_s"])
+        yield {
+            "ph": "X",
+            "name": _step_name(row),
+            "cat": BOUNDS[row["bound"]],
+            "pid": pid,
+            "tid": 1,
+            "ts": _microseconds(row["start_s"]),
+            "dur": _microseconds(row["end_s"] - row["start_s"]),
+            "args": {
+                "step": step,
+                "prefill_tokens": row["prefill_tokens"],
+                "decode_tokens": row["decode_tokens"],
+                "running": row["running"],
+                "waiting": row["waiting"],
+                "bound": BOUNDS[row["bound"]],
+            },
+        }
+        usage = round(row["used_blocks"] * per_block, 3)
+        yield _counter("KV cache (%)", pid, at_us, {"used": usage})
+        queue = {"running": row["running"], "waiting": row["waiting"]}
+        yield _counter("requests", pid, at_us, queue)
+        if row["preempted"]:
+            yield {
+                "ph": "i",
+                "name": "preemption",
+                "s": "p",
+                "pid": pid,
+                "tid": 1,
+                "ts": at_us,
+                "args": {"requests": row["preempted"]},
+            }
+
+
+def _step_name(row: dict[str, Any]) -> str:
+    kinds = [kind for kind in ("prefill", "decode") if row[f"{kind}_tokens"]]
+    return " + ".join(kinds) or "empty"
+
+
+def _counter(name: str, pid: int, at_us: float, args: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "C", "name": name, "pid": pid, "ts": at_us, "args": args}
+
+
+def _microseconds(seconds: float) -> float:
+    return round(seconds * 1e6, 3)

@@ -1,0 +1,1 @@
+"""What is asked of the servers: trace files, synthetic loads, sessions, closed loops."""
