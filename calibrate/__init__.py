@@ -1,0 +1,1 @@
+"""Judging and fitting against measurements; runs simulations to do so."""

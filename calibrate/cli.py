@@ -1,6 +1,7 @@
 """The command table of `twin-calibrate`."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +29,12 @@ def capacity_command(
     table: Annotated[str, typer.Argument(metavar="CSV", help="Measured KV-cache sizes.")],
     json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
     markdown_file: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Write the table as Markdown.")
+        str | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            help="Write the table as Markdown; a page with the table's markers keeps its text.",
+        ),
     ] = None,
     fit: Annotated[
         bool,
@@ -37,7 +43,7 @@ def capacity_command(
 ) -> None:
     """Hold the KV-capacity model against a table of sizes that engines printed."""
     from calibrate.capacity import fit_all, leave_one_out, literal, predict, read_rows
-    from calibrate.capacity.report import as_json, as_markdown, print_table
+    from calibrate.capacity.report import as_json, as_markdown, into_page, print_table
     from twin.files import write_text
 
     rows = read_rows(table)
@@ -47,7 +53,9 @@ def capacity_command(
     predictions, left_out = predict(rows), leave_one_out(rows)
     print_table(predictions, left_out, to_stderr=json_file == "-")
     if markdown_file is not None:
-        write_text(markdown_file, as_markdown(predictions, left_out))
+        page = Path(markdown_file)
+        before = page.read_text(encoding="utf-8") if page.is_file() else ""
+        write_text(page, into_page(before, as_markdown(predictions, left_out)))
     emit_json(as_json(predictions, left_out), json_file)
 
 

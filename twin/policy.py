@@ -9,7 +9,7 @@ Quantization = Literal["none", "fp8", "int8", "int4"]
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
-POLICY_SCHEMA_VERSION = 1
+POLICY_SCHEMA_VERSION: Literal[1] = 1
 
 
 class EnginePolicy(BaseModel):

@@ -31,6 +31,9 @@ _COLUMNS = (
     "remark",
 )
 
+TABLE_BEGINS = "<!-- table of twin-calibrate capacity -->"
+TABLE_ENDS = "<!-- end of table -->"
+
 
 def print_table(
     predictions: Sequence[Prediction], left_out: Sequence[LeftOut], *, to_stderr: bool = False
@@ -106,6 +109,15 @@ def as_markdown(predictions: Sequence[Prediction], left_out: Sequence[LeftOut]) 
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"* {line}" for line in summary_lines(predictions, left_out)), ""]
     return "\n".join(lines)
+
+
+def into_page(page: str, table: str) -> str:
+    """Return a Markdown page with the table between its two marker comments; else the table."""
+    head, found, rest = page.partition(TABLE_BEGINS)
+    _, closed, tail = rest.partition(TABLE_ENDS)
+    if not found or not closed:
+        return table
+    return f"{head}{TABLE_BEGINS}\n\n{table}\n{TABLE_ENDS}{tail}"
 
 
 def _cells(prediction: Prediction) -> list[str]:

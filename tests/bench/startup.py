@@ -39,7 +39,8 @@ def report(name: str, command: list[str], check) -> None:
 
 def check_help(output: str) -> None:
     """The help lists the commands."""
-    assert "simulate" in output and "conformance" in output
+    assert "simulate" in output
+    assert "conformance" in output
 
 
 def check_simulation(output: str) -> None:

@@ -1,5 +1,7 @@
 """Invariants of whole runs on random policies and workloads, scarce memory included."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -215,7 +217,7 @@ def test_a_turn_hits_the_blocks_of_the_turn_before(workload, asynchronous, block
     for session in np.unique(table.session):
         rows = np.flatnonzero(table.session == session)
         rows = rows[np.argsort(table.turn[rows])]
-        for before, after in zip(rows, rows[1:], strict=False):
+        for before, after in pairwise(rows):
             total = int(table.prompt_tokens[before] + table.output_tokens[before])
             if table.prompt_tokens[after] < total:
                 continue  # the conversation outgrew the context and started anew

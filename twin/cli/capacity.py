@@ -8,7 +8,7 @@ import typer
 from twin.cli.output import JSON_HELP, console_for, emit_json
 
 
-def capacity_command(  # noqa: PLR0913 - one parameter an option of the command line
+def capacity_command(
     model: Annotated[str, typer.Option(help="A name of `twin models`, or a config.json.")],
     gpu: Annotated[str, typer.Option(help="A name of `twin gpus`.")],
     tp: Annotated[int, typer.Option(min=1, max=64, help="Tensor parallel ranks.")] = 1,
@@ -34,9 +34,7 @@ def capacity_command(  # noqa: PLR0913 - one parameter an option of the command 
     block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens a KV block.")] = 16,
     engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
     engine_version: Annotated[str, typer.Option(help="The engine's version.")] = "0.33.0",
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)
-    ] = None,
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Say how many KV blocks fit, line by line, and at which tensor parallelism."""
     from twin.load.capacity_question import CapacityQuestion, answer

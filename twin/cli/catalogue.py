@@ -55,8 +55,8 @@ def gpus_command(json_file: JsonOption = None) -> None:
     """List the GPUs, and what their durations rest on."""
     from rich.table import Table
 
-    from hwmodels.provenance import durations_rest_on
     from hwmodels.gpus import GPUS
+    from hwmodels.provenance import durations_rest_on
     from twin.units import GIB
 
     rows: list[dict[str, Any]] = []

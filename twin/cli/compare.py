@@ -27,9 +27,7 @@ def compare_command(
         str | None,
         typer.Option(metavar="FILE", help="Scenario that two policies are tried in."),
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)
-    ] = None,
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Put two forecasts side by side: what differs in their inputs, how every figure changes."""
     from twin.cli.sides import Comparand, load_sides

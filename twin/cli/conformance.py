@@ -1,28 +1,30 @@
 """`twin conformance`: replay a real engine's recorded decisions through our scheduler."""
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
 
 
 def conformance_command(
     files: Annotated[list[str], typer.Argument(help="Recordings, .json or .json.gz.")],
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)
-    ] = None,
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Compare recorded scheduler decisions with ours, step by step; exit 1 on a difference."""
-    from twin.conformance import replay_file
-    from twin.conformance.render import print_report
+    from twin.conformance import render, replay_file
 
+    check_writable(json_file, None)
     console = console_for(json_file)
-    rows: list[dict[str, Any]] = []
+    reports = []
     for path in files:
         report = replay_file(path)
-        print_report(console, path, report)
-        rows.append({"file": path, **report.as_dict()})
-    emit_json(rows, json_file)
-    if not all(row["identical"] == row["steps"] for row in rows):
+        render(report, console)
+        reports.append({"file": path, **asdict(report)})
+    if len(reports) > 1:
+        passed = sum(report["first_difference"] is None for report in reports)
+        console.print(f"{passed} of {len(reports)} files identical")
+    emit_json(reports, json_file)
+    if any(report["first_difference"] is not None for report in reports):
         raise typer.Exit(1)

@@ -1,5 +1,6 @@
 """How a command ends: one line for an error, 2 for bad input, never a traceback."""
 
+import contextlib
 import os
 import sys
 from typing import Any
@@ -37,9 +38,7 @@ def run(app: Any, arguments: list[str] | None = None) -> int:
 
 def _fail(message: str, code: int) -> int:
     text = " ".join(message.split())
-    try:
+    with contextlib.suppress(OSError):
         sys.stdout.flush()
-    except OSError:
-        pass
     print(f"error: {text}", file=sys.stderr)
     return code

@@ -37,8 +37,7 @@ def load_sides(
         scenario: where policies are tried; None: their inputs alone are compared.
     """
     sides = [
-        _load(path, overrides, scenario)
-        for path, overrides in zip(paths, assignments, strict=True)
+        _load(path, overrides, scenario) for path, overrides in zip(paths, assignments, strict=True)
     ]
     a, b = sides
     if bool(a.summary) != bool(b.summary):
@@ -95,9 +94,7 @@ def _result(found: Path, path: str, assignments: list[str]) -> Comparand:
     return Comparand(path, data["inputs"], summary)
 
 
-def _simulated(
-    scenario: str, name: str, assignments: list[str], more: dict[str, Any]
-) -> Comparand:
+def _simulated(scenario: str, name: str, assignments: list[str], more: dict[str, Any]) -> Comparand:
     from twin.engine import simulate
     from twin.load import load_scenario
     from twin.load.overrides import parse_assignments

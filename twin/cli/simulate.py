@@ -26,9 +26,7 @@ def simulate_command(
             metavar="DIR", help="Write report.html, Parquet tables, trace and metrics here."
         ),
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)
-    ] = None,
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")] = False,
 ) -> None:
     """Forecast latency, throughput and KV-cache use of a scenario."""

@@ -83,7 +83,8 @@ class SimulationResult:
         requests, steps: the tables.
         itl_s: every gap between consecutive tokens of one request, in order of delivery.
         prefix: prefix-cache counters.
-        kv_blocks: usable KV blocks of one replica; `block_size` tokens each.
+        kv_blocks: KV blocks of one replica as its engine reports them, the null block included;
+            `block_size` tokens each.
         simulated_s: time of the last event.
         inputs: the scenario as plain data, for reports and comparisons.
         notes: caveats the forecast carries, one sentence each.
@@ -101,6 +102,11 @@ class SimulationResult:
     inputs: dict[str, Any]
     notes: tuple[str, ...] = ()
     time_by_source_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks that requests can hold: vLLM keeps one as the null block."""
+        return max(0, self.kv_blocks - 1)
 
     def to_pandas(self) -> tuple[Any, Any]:
         """Return (requests, steps) as pandas DataFrames (needs the `pandas` extra)."""

@@ -11,6 +11,7 @@ from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
 from twin.engine.router import ROUTERS
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.step_time import SOURCES, StepTimer
+from twin.request import Request
 from twin.scenario import Scenario
 from twin.scheduling import SCHEDULERS
 from twin.scheduling.limits import SchedulerLimits
@@ -43,10 +44,16 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Simulation
         ROUTERS[file.cluster.router](),
         source,
         host,
-        accepts=limits.fits,
+        accepts=lambda request: _server_takes(request, limits),
     )
     engine.run(file.horizon_s, progress)
     return _result(scenario, engine, replicas, clock.now)
+
+
+def _server_takes(request: Request, limits: SchedulerLimits) -> bool:
+    """Whether vLLM's server takes a request; one that asks for more than the context gets 400."""
+    asked = request.prompt_tokens + request.max_tokens
+    return asked <= limits.max_model_len and limits.fits(request)
 
 
 def scheduler_limits(scenario: Scenario) -> SchedulerLimits:
@@ -102,7 +109,7 @@ def _result(
             preempted_queries=sum(c.preempted_queries for c in counters),
             preempted_hits=sum(c.preempted_hits for c in counters),
         ),
-        kv_blocks=scenario.num_gpu_blocks - 1,
+        kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.given.block_size,
         replicas=len(replicas),
         simulated_s=now_s,
@@ -119,9 +126,7 @@ def _arrived(table: RequestTable, horizon_s: float) -> RequestTable:
     """Leave out requests that the horizon cut off before they arrived."""
     here = table.arrival_s <= horizon_s
     columns = {
-        name: getattr(table, name)[here]
-        for name in RequestTable.__slots__
-        if name != "name"
+        name: getattr(table, name)[here] for name in RequestTable.__slots__ if name != "name"
     }
     names = tuple(n for n, keep in zip(table.name, here.tolist(), strict=True) if keep)
     return RequestTable(**columns, name=names)

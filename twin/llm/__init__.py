@@ -1,0 +1,1 @@
+"""Networks: their facts, memory, operations and step times."""

@@ -119,9 +119,7 @@ def _query(question: CapacityQuestion) -> CapacityQuery:
     utilization = default_gpu_memory_utilization(
         question.engine, question.engine_version, gpu.visible_memory_bytes, question.tp
     )
-    policy = resolve(
-        EnginePolicy(), gpu, question.engine_version, arch.max_position, utilization
-    )
+    policy = resolve(EnginePolicy(), gpu, question.engine_version, arch.max_position, utilization)
     return replace(query, max_num_batched_tokens=policy.max_num_batched_tokens)
 
 

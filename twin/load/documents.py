@@ -75,8 +75,9 @@ def read_text(path: Path, what: str) -> str:
 
 def parse_yaml(text: str, where: str) -> Any:
     """Return the plain data of one YAML document."""
-    loader = _StrictLoader(text)
+    loader = None
     try:
+        loader = _StrictLoader(text)
         return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -87,7 +88,8 @@ def parse_yaml(text: str, where: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"is not valid YAML: {_first_line(error)}", where=where) from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:

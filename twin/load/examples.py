@@ -16,11 +16,13 @@ def example_names() -> list[str]:
 def find_scenario(path: str | Path) -> Path:
     """Return a scenario's file: `path` itself, or the built-in example of that name."""
     candidate = Path(path)
+    if not str(path).isprintable() or not str(path):
+        raise InputError("is not a usable path", where=repr(str(path))[:200])
     try:
         if candidate.exists():
             return candidate
-    except (OSError, ValueError):
-        raise InputError("is not a usable path", where=repr(str(path))[:200]) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"is not a usable path: {error}", where=repr(str(path))[:200]) from None
     names = example_names()
     if str(path) in names:
         return FOLDER / f"{path}.yaml"

@@ -28,7 +28,7 @@ def apply(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     File paths among the overrides are taken from the current folder, as a shell user means
     them, whereas paths inside a scenario file are relative to that file.
     """
-    result = _copy(data)
+    result: dict[str, Any] = _copy(data)
     if "workload.path" in overrides:
         result = _as_trace(result, overrides)
     for key, value in overrides.items():
@@ -85,9 +85,7 @@ def _step_into(node: Any, part: str, path: str, key: str) -> Any:
 def _index(node: list[Any], part: str, key: str) -> int:
     if part.isdigit() and int(part) < len(node):
         return int(part)
-    raise InputError(
-        f"{key!r}: {part!r} is not a position in a list of {len(node)}", where="--set"
-    )
+    raise InputError(f"{key!r}: {part!r} is not a position in a list of {len(node)}", where="--set")
 
 
 def _copy(node: Any) -> Any:

@@ -39,7 +39,8 @@ def read_scenario_file(
         if isinstance(source.get("policy"), str):
             data = {**data, "policy": _policy_at(source["policy"], source is data, found.parent)}
     rest = {k: v for k, v in (overrides or {}).items() if not _is_policy_path(k, v)}
-    data = apply(data, rest)
+    # A section whose keys are all commented out reads as null: the same as leaving it out.
+    data = {key: value for key, value in apply(data, rest).items() if value is not None}
     return validate(ScenarioFile, data, str(path)), found.parent
 
 

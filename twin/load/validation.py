@@ -42,7 +42,8 @@ def _message(detail: ErrorDetails) -> str:
     value = detail.get("input")
     if isinstance(value, (str, int, float, bool)) or value is None:
         shown = repr(value)
-        if len(shown) <= 60 and shown not in message:
+        said = isinstance(value, str) and shown in message
+        if len(shown) <= 60 and not said:
             return f"{message}, not {shown}"
     return message
 
@@ -56,7 +57,7 @@ def _walk(
     for part in place[:-1]:
         fields = [c.model_fields[part] for c in candidates if part in c.model_fields]
         if fields:
-            candidates = [m for f in fields for m in _models_in(f.annotation, f.metadata)]
+            candidates = [m for f in fields for m in _models_in(f.annotation)]
         elif not part.isdigit():
             tags.add(part)
             candidates = [c for c in candidates if _has_tag(c, part)] or candidates
@@ -71,7 +72,7 @@ def _has_tag(model: type[BaseModel], tag: str) -> bool:
     )
 
 
-def _models_in(annotation: Any, metadata: Any = ()) -> list[type[BaseModel]]:
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     # A PEP 695 or TypeAliasType alias keeps its target in __value__.

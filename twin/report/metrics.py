@@ -175,7 +175,7 @@ def _cache_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
             "max": float(values.max()) * scale if values.size else 0.0,
         }
 
-    per_block = 1.0 / result.kv_blocks if result.kv_blocks > 0 else 0.0
+    per_block = 1.0 / result.usable_blocks if result.usable_blocks > 0 else 0.0
     return {
         "preemptions": int(result.requests.preemptions.sum()),
         "prefix_cache_hit_rate": prefix.hits / prefix.queries if prefix.queries else 0.0,

@@ -22,23 +22,23 @@ def kv_over_time(result: SimulationResult) -> Chart:
     """
     title = "KV cache occupancy"
     steps = result.steps
-    if not len(steps) or result.kv_blocks <= 0:
+    if not len(steps) or result.usable_blocks <= 0:
         return Chart("kv", title, {}, [], _EMPTY)
     edges = _edges(result, _STATE_BINS)
     hold = hold_seconds(result, Span(edges[0], edges[-1]))
     means = binned_mean(result, steps.used_blocks, hold, edges)
-    mean = 100 * np.mean(list(means.values()), axis=0) / result.kv_blocks
-    peak = np.maximum(100 * _bin_max(result, steps.used_blocks, edges) / result.kv_blocks, mean)
+    mean = 100 * np.mean(list(means.values()), axis=0) / result.usable_blocks
+    peak = np.maximum(100 * _bin_max(result, steps.used_blocks, edges) / result.usable_blocks, mean)
     lost = _bin_sum(result, steps.preempted, edges)
     rows: list[Row] = [
         {"t_s": t, "mean_pct": rounded(m), "peak_pct": rounded(p), "preemptions": int(n)}
         for t, m, p, n in zip(_times(edges), mean.tolist(), peak.tolist(), lost, strict=True)
     ]
-    top = float(steps.used_blocks.max()) / result.kv_blocks
+    top = float(steps.used_blocks.max()) / result.usable_blocks
     total = int(steps.preempted.sum())
     alt = (
         f"KV cache occupancy over {seconds(float(edges[-1] - edges[0]))}: peak {percent(top)} of "
-        f"{count(result.kv_blocks)} blocks, {count(total)} preemptions."
+        f"{count(result.usable_blocks)} blocks, {count(total)} preemptions."
     )
     caption = (
         f"{edges.size - 1} intervals of {seconds(float(edges[1] - edges[0]))}. Line: mean"

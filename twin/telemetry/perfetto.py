@@ -106,7 +106,7 @@ def _meta(name: str, pid: int, args: dict[str, Any]) -> dict[str, Any]:
 
 def _step_events(result: SimulationResult, first: int, last: int) -> Iterator[dict[str, Any]]:
     steps = result.steps
-    per_block = 100.0 / result.kv_blocks if result.kv_blocks else 0.0
+    per_block = 100.0 / result.usable_blocks if result.usable_blocks else 0.0
     names = type(steps).__dataclass_fields__
     columns = zip(*(getattr(steps, name)[first:last].tolist() for name in names), strict=True)
     for step, values in enumerate(columns, start=first):

@@ -134,7 +134,7 @@ def _gauges(result: SimulationResult) -> dict[str, list[float]]:
         state = (0.0, 0.0, 0.0)
         if busy and rows.size:
             last = rows[-1]
-            usage = steps.used_blocks[last] / result.kv_blocks if result.kv_blocks else 0.0
+            usage = steps.used_blocks[last] / result.usable_blocks if result.usable_blocks else 0.0
             state = (float(steps.running[last]), float(steps.waiting[last]), float(usage))
         for values, value in zip(gauges.values(), state, strict=True):
             values.append(value)

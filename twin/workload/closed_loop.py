@@ -68,9 +68,9 @@ def close_loop(
         (generator(seed, Stream.PROMPTS), generator(seed, Stream.OUTPUTS)),
         traces,
     )
-    if spec.too_long == "error":
-        refuse_too_long(prompt, max_model_len, "workload.prompt_tokens")
     lengths = length_columns(prompt, output, spec.finish, max_model_len)
+    if spec.too_long == "error":
+        refuse_too_long(lengths, max_model_len, "workload.prompt_tokens")
     think_s = think_times(spec.think, spec.think_time_s, count, generator(seed, Stream.THINKING))
     return ClosedLoopSource(lengths, think_s, spec.concurrency, spec.warmup_requests)
 

@@ -1,7 +1,8 @@
 """Requests from arrays, all at once."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any
 
@@ -43,22 +44,24 @@ def length_columns(
 
 
 def refuse_too_long(
-    prompt_tokens: Ints, max_model_len: int, where: str, rows: Ints | None = None
+    lengths: LengthColumns, max_model_len: int, where: str, rows: Ints | None = None
 ) -> None:
-    """Check that every prompt leaves room for one generated token.
+    """Check that the server takes every request: prompt and max_tokens fit the context.
 
     Raises:
-        InputError: the first that does not, by its row in the file where `rows` are given.
+        InputError: the first that does not fit, by its row in the file where `rows` are given.
     """
-    beyond = np.flatnonzero(prompt_tokens >= max_model_len)
+    asked = lengths.prompt_tokens + lengths.max_tokens
+    beyond = np.flatnonzero(asked > max_model_len)
     if beyond.size:
         first = int(beyond[0])
         which = f"request {first}" if rows is None else f"row {int(rows[first])}"
         raise InputError(
-            f"{beyond.size} of {prompt_tokens.size} prompts leave no room for an answer within "
-            f"max_model_len {max_model_len}; {which} has {int(prompt_tokens[first])} tokens",
+            f"{beyond.size} of {asked.size} requests do not fit max_model_len {max_model_len}; "
+            f"{which} has {int(lengths.prompt_tokens[first])} prompt tokens and asks for "
+            f"{int(lengths.max_tokens[first])}",
             where=where,
-            remedy="raise max_model_len, shorten the prompts, or set too_long: reject",
+            remedy="raise max_model_len, shorten the requests, or set too_long: reject",
         )
 
 
@@ -73,23 +76,26 @@ def make_requests(
     turn: Ints | None = None,
     tenant: Sequence[str] | None = None,
 ) -> list[Request]:
-    """Return n requests numbered from 0; a column left out takes the request's default."""
-    stop: Iterable[Any] = (
-        repeat(None) if lengths.stop_after is None else lengths.stop_after.tolist()
-    )
-    return list(
-        map(
-            Request,
-            range(len(lengths)),
-            arrival_s.tolist(),
-            lengths.prompt_tokens.tolist(),
-            lengths.max_tokens.tolist(),
-            stop,
-            repeat(None) if contents is None else contents,
-            repeat(0) if priority is None else priority.tolist(),
-            repeat("") if names is None else names,
-            repeat(-1) if session is None else session.tolist(),
-            repeat(0) if turn is None else turn.tolist(),
-            repeat("") if tenant is None else tenant,
-        )
-    )
+    """Return n requests numbered from 0; a column left out takes the request's default.
+
+    Filled slot by slot, which takes a third of the time of a million constructor calls.
+    """
+    columns: dict[str, Iterable[Any] | None] = {
+        "index": range(len(lengths)),
+        "arrival_s": arrival_s.tolist(),
+        "prompt_tokens": lengths.prompt_tokens.tolist(),
+        "max_tokens": lengths.max_tokens.tolist(),
+        "stop_after_tokens": None if lengths.stop_after is None else lengths.stop_after.tolist(),
+        "content": contents,
+        "priority": None if priority is None else priority.tolist(),
+        "name": names,
+        "session": None if session is None else session.tolist(),
+        "turn": None if turn is None else turn.tolist(),
+        "tenant": tenant,
+    }
+    requests = list(map(object.__new__, repeat(Request, len(lengths))))
+    for slot in fields(Request):
+        values = columns.get(slot.name)
+        filled = repeat(slot.default) if values is None else values
+        deque(map(getattr(Request, slot.name).__set__, requests, filled), maxlen=0)
+    return requests

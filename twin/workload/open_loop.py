@@ -45,11 +45,11 @@ def replay(
         InputError: a prompt is too long and the spec makes that an error.
     """
     trace = _chosen(spec, trace, seed)
-    if spec.too_long == "error":
-        refuse_too_long(trace.prompt_tokens, max_model_len, trace.path, trace.rows)
     lengths = length_columns(
         trace.prompt_tokens, trace.output_tokens, spec.finish or trace.finish, max_model_len
     )
+    if spec.too_long == "error":
+        refuse_too_long(lengths, max_model_len, trace.path, trace.rows)
     contents = None
     if trace.segments is not None:
         contents = trace.segments.contents(trace.prompt_tokens, trace.output_tokens)
@@ -105,12 +105,13 @@ def synthesise(
     if spec.prefixes is not None:
         prompt = prompt + spec.prefixes.prefix_tokens
         contents = _prefixed(spec.prefixes, prompt, output, generator(seed, Stream.PREFIXES))
+    lengths = length_columns(prompt, output, spec.finish, max_model_len)
     if spec.too_long == "error":
-        refuse_too_long(prompt, max_model_len, "workload.prompt_tokens")
+        refuse_too_long(lengths, max_model_len, "workload.prompt_tokens")
     return OpenLoopSource(
         make_requests(
             arrival_s,
-            length_columns(prompt, output, spec.finish, max_model_len),
+            lengths,
             contents=contents,
             priority=_priorities(spec, count, generator(seed, Stream.PRIORITIES)),
         )

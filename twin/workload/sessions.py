@@ -9,7 +9,7 @@ from twin.errors import InputError
 from twin.request import Request, SegmentContent
 from twin.workload.arrivals import arrival_times
 from twin.workload.closed_loop import think_times
-from twin.workload.columns import Ints, refuse_too_long
+from twin.workload.columns import Ints, length_columns, refuse_too_long
 from twin.workload.lengths import Traces, draw, draw_pairs
 from twin.workload.limits import MAX_REQUESTS, MAX_TURNS
 from twin.workload.spec import AfterAnswer, SessionWorkload
@@ -186,7 +186,8 @@ def converse(
     )
     if spec.too_long == "error":
         fresh: Ints = message + spec.system_prompt_tokens
-        refuse_too_long(fresh, max_model_len, "workload.message_tokens")
+        opening = length_columns(fresh, answer, spec.finish, max_model_len)
+        refuse_too_long(opening, max_model_len, "workload.message_tokens")
     after = spec.next_turn
     kind, mean_s = (
         (after.think, after.think_time_s)

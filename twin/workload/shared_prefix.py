@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twin.request import Request
-from twin.workload.columns import Floats, refuse_too_long
+from twin.workload.columns import Floats, length_columns, refuse_too_long
 from twin.workload.lengths import Traces, draw_pairs
 from twin.workload.sessions import AnswerLimit, Context
 from twin.workload.spec import LoadStage, SharedPrefixWorkload
@@ -215,7 +215,8 @@ def share_prefixes(
         traces,
     )
     if spec.too_long == "error":
-        opening = question + spec.system_prompt_tokens
+        first = question + spec.system_prompt_tokens
+        opening = length_columns(first, output, spec.finish, max_model_len)
         refuse_too_long(opening, max_model_len, "workload.question_tokens")
     order = generator(seed, Stream.SESSIONS).permutation(size)
     population = Population(

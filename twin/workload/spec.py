@@ -35,8 +35,8 @@ class AnyWorkload(Strict):
 
     too_long: Literal["reject", "error"] = Field(
         "reject",
-        description="a prompt that max_model_len leaves no room: the server rejects it and it is "
-        "counted, or the run is refused where lengths are known beforehand",
+        description="a request whose prompt and max_tokens exceed max_model_len: the server "
+        "answers 400 and it is counted, or the run is refused where lengths are known beforehand",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from calibrate.capacity import fit_all, leave_one_out, literal, predict, read_rows
 from calibrate.capacity.fit import REFERENCE
 from calibrate.capacity.predict import FITTED, FITTED_ALONE, HELD_OUT, IDENTITY, of_version
+from calibrate.capacity.report import TABLE_BEGINS, TABLE_ENDS, into_page
 from calibrate.capacity.rows import total_memory_bytes
 from calibrate.cli import app
 from twin.cli.running import run
@@ -150,6 +151,17 @@ def test_command_writes_json_and_markdown(
     assert (unknown["predicted_blocks"], unknown["remark"]) == (None, "model unknown")
     assert page.read_text().count("\n| A1 |") == 2
     assert "7,463" in capsys.readouterr().out
+
+
+def test_a_page_keeps_its_text_around_the_table() -> None:
+    page = f"before\n{TABLE_BEGINS}\nold\n{TABLE_ENDS}\nafter\n"
+    once = into_page(page, "new")
+    assert once.startswith("before\n")
+    assert once.endswith(f"{TABLE_ENDS}\nafter\n")
+    assert "new" in once
+    assert "old" not in once
+    assert into_page(once, "new") == once
+    assert into_page("no markers", "new") == "new"
 
 
 def test_absent_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

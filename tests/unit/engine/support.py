@@ -20,7 +20,10 @@ class ConstantTimer:
 
     def __init__(self, seconds: float) -> None:
         self.step = StepTime(
-            seconds=seconds, bound=1, by_bound=(0.0, seconds, 0.0, 0.0), by_source=(0.0, 0.0, seconds, 0.0)
+            seconds=seconds,
+            bound=1,
+            by_bound=(0.0, seconds, 0.0, 0.0),
+            by_source=(0.0, 0.0, seconds, 0.0),
         )
 
     def time(self, shape):

@@ -125,9 +125,7 @@ def test_a_long_chain_of_rejections_is_a_loop_not_a_recursion():
         assert rejected
         if request.index >= 20_000:
             return []
-        return [
-            Request(index=request.index + 1, arrival_s=end_s, prompt_tokens=999, max_tokens=1)
-        ]
+        return [Request(index=request.index + 1, arrival_s=end_s, prompt_tokens=999, max_tokens=1)]
 
     first = Request(index=0, arrival_s=0.0, prompt_tokens=999, max_tokens=1)
     engine, _, _ = support.run(support.ListSource([first], react))

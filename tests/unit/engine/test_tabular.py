@@ -29,7 +29,7 @@ def test_parquet_holds_every_column_and_the_scalars(tmp_path):
     assert table.column("arrival_s").to_pylist() == result.requests.arrival_s.tolist()
     assert table.column("finish_s").to_pylist() == [1.5, 1.2, 4.0, None, None]
     assert table.column("outcome").to_pylist()[3] == "rejected"
-    assert json.loads(table.schema.metadata[b"servetwin"])["kv_blocks"] == 20
+    assert json.loads(table.schema.metadata[b"servetwin"])["kv_blocks"] == 21
     steps = pq.read_table(tmp_path / "steps.parquet")
     assert steps.column("used_blocks").to_pylist() == [10, 4, 2, 5]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["requests.parquet", "steps.parquet"]

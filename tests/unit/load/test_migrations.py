@@ -12,7 +12,7 @@ def test_current_version_passes_unchanged():
 
 def test_older_files_are_brought_up_step_by_step():
     steps = {
-        1: lambda d: {**d, "gpu": d.pop("device")},
+        1: lambda d: {k.replace("device", "gpu"): v for k, v in d.items()},
         2: lambda d: {**d, "seed": 0},
     }
     old = {"schema_version": 1, "device": "h100_sxm"}

@@ -58,7 +58,7 @@ def hand_result(**inputs: object) -> SimulationResult:
         steps=steps,
         itl_s=np.array([0.1] * 10 + [0.25] * 4),
         prefix=PrefixTotals(queries=200, hits=50, preempted_queries=7, preempted_hits=3),
-        kv_blocks=20,
+        kv_blocks=21,
         block_size=16,
         replicas=2,
         simulated_s=6.0,

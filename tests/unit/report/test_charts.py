@@ -110,7 +110,7 @@ def test_misses_are_told_apart_by_shape_too(result):
 def test_kv_chart_counts_every_preemption_and_reaches_the_peak(result):
     chart = kv_over_time(result)
     assert sum(row["preemptions"] for row in chart.rows) == int(result.steps.preempted.sum()) > 0
-    peak = 100 * result.steps.used_blocks.max() / result.kv_blocks
+    peak = 100 * result.steps.used_blocks.max() / result.usable_blocks
     assert max(row["peak_pct"] for row in chart.rows) == pytest.approx(peak, rel=1e-4)
     assert all(row["mean_pct"] <= row["peak_pct"] + 1e-9 for row in chart.rows)
 

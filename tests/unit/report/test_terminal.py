@@ -34,7 +34,7 @@ def test_figures_of_the_hand_made_run():
     assert rows["Requests"] == "3 of 5 finished, 1 rejected, 1 unfinished"
     assert rows["Throughput"] == "0.750 req/s, 45.0 tok/s in, 4.25 tok/s out"
     assert rows["Goodput"] == "0.500 req/s within the SLO (40.0 %)"
-    assert rows["KV cache"].endswith("of 20 blocks a replica; prefix hit rate 25.0 %")
+    assert rows["KV cache"].endswith("of 21 blocks a replica; prefix hit rate 25.0 %")
     assert "Goodput" not in dict(figure_rows(summarise(hand_result())))
 
 

@@ -188,6 +188,22 @@ def test_nobody_resumes_over_stale_output(
     assert bench.states[2].num_tokens == 11
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "priority"])
+def test_requests_passed_over_keep_their_order(engine: Make, indices: Make, policy: str) -> None:
+    bench = engine(async_scheduling=True, scheduling_policy=policy, num_gpu_blocks=6 + 1)
+    bench.add(19, 50)
+    bench.add(19, 50)
+    bench.schedule()
+    bench.add(10, 50)
+    bench.add(10, 50)
+    bench.schedule()
+    assert indices(bench.schedule().preempted) == [3, 2]
+    assert bench.schedule().preempted == []  # both are passed over
+    waiting = [bench.core.waiting.pop() for _ in range(bench.scheduler.num_waiting)]
+    assert indices(waiting) == [2, 3]
+    assert all(state.in_flight for state in waiting)
+
+
 def test_a_block_filled_by_decoding_is_cached_when_known(engine: Make) -> None:
     bench = engine(async_scheduling=True, enable_prefix_caching=True)
     state = bench.add(18, 50)
@@ -200,6 +216,17 @@ def test_a_block_filled_by_decoding_is_cached_when_known(engine: Make) -> None:
     assert state.num_cached_blocks == 1
     bench.schedule()
     assert state.num_cached_blocks == 2
+
+
+def test_with_blocks_of_one_token_only_known_ones_are_cached(engine: Make) -> None:
+    bench = engine(async_scheduling=True, enable_prefix_caching=True, block_size=1)
+    state = bench.add(5, 50)
+    bench.schedule()
+    bench.schedule()
+    assert (state.num_computed, state.num_cached_blocks) == (6, 5)
+    bench.update()
+    bench.schedule()
+    assert (state.num_computed, state.num_cached_blocks) == (7, 6)
 
 
 def test_an_output_caches_what_its_step_computed(engine: Make) -> None:

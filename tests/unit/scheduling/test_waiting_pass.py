@@ -39,6 +39,11 @@ def test_without_chunked_prefill_the_head_waits_for_a_whole_step(
     assert chunks(bench.step()) == [(0, 50)]
     assert chunks(bench.step()) == [(0, 1), (1, 51), (2, 10)]
 
+    bench = engine(enable_chunked_prefill=False)
+    bench.add(50)
+    bench.add(50)
+    assert chunks(bench.step()) == [(0, 50), (1, 50)]
+
 
 @pytest.mark.parametrize(("prompt", "admitted"), [(150, True), (151, False)])
 def test_reservation_counts_the_whole_prompt(engine: Make, prompt: int, admitted: bool) -> None:
@@ -49,9 +54,7 @@ def test_reservation_counts_the_whole_prompt(engine: Make, prompt: int, admitted
     assert (bench.scheduler.num_running == 2) is admitted
 
 
-def test_the_reservation_is_checked_and_not_kept(
-    engine: Make, chunks: Make, indices: Make
-) -> None:
+def test_the_reservation_is_checked_and_not_kept(engine: Make, chunks: Make, indices: Make) -> None:
     bench = engine(
         num_gpu_blocks=20 + 1, max_num_batched_tokens=200, long_prefill_token_threshold=100
     )
@@ -157,9 +160,7 @@ def test_hits_that_others_hold_cost_nothing(engine: Make) -> None:
 
 
 def test_a_hit_beyond_the_chunk_counts_the_chunk_only(engine: Make, chunks: Make) -> None:
-    bench = engine(
-        enable_prefix_caching=True, num_gpu_blocks=9 + 1, max_num_batched_tokens=50
-    )
+    bench = engine(enable_prefix_caching=True, num_gpu_blocks=9 + 1, max_num_batched_tokens=50)
     bench.add(45, 1, shared=(1, 45))
     bench.step()
     bench.add(90, shared=(1, 90))

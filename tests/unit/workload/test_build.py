@@ -66,7 +66,7 @@ class TestTrace:
 
     def test_too_long_at_and_past_the_limit(self, folder: Path) -> None:
         assert len(azure(folder, too_long="error", max_model_len=ROWS + 1)) == ROWS
-        with pytest.raises(InputError, match=r"1 of 200 prompts .* row 201 has 200 tokens"):
+        with pytest.raises(InputError, match=r"1 of 200 requests .* row 201 has 200 prompt tokens"):
             azure(folder, too_long="error", max_model_len=ROWS)
 
     def test_window_scale_and_cut(self, folder: Path) -> None:
@@ -181,7 +181,7 @@ class TestSynthetic:
         assert len({request.prompt_tokens for request in found}) > 100
 
     def test_too_long(self, folder: Path) -> None:
-        with pytest.raises(InputError, match=r"workload.prompt_tokens: \d+ of 300 prompts"):
+        with pytest.raises(InputError, match=r"workload.prompt_tokens: \d+ of 300 requests"):
             synthetic(folder, too_long="error", max_model_len=400)
         assert len(synthetic(folder, max_model_len=400)) == 300
 

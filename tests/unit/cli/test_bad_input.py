@@ -1,0 +1,197 @@
+"""Bad input: one line naming file, row or key and the remedy, exit 2, nothing left behind."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from twin.cli.app import app
+from twin.cli.running import run
+
+HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+ROW = "2023-11-16 18:15:46.6805900,374,44\n"
+
+
+@pytest.fixture
+def twin(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder; return (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = run(app, list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def assert_one_line(outcome, *says):
+    code, out, err = outcome
+    assert code == 2, (code, out, err)
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    for text in says:
+        assert text in err, err
+
+
+def simulate(twin, *assignments):
+    arguments = [part for assignment in assignments for part in ("--set", assignment)]
+    outcome = twin("simulate", "chat-h100", *arguments, "--out", "out", "--json", "f.json")
+    assert not Path("out").exists()
+    assert not Path("f.json").exists()
+    assert not [path for path in Path(".").iterdir() if path.name.startswith(".")]
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("policy.block_size=0", "policy.block_size: input should be greater than 0, not 0"),
+        ("policy.blok_size=16", "did you mean 'block_size'?"),
+        ("polcy.block_size=16", "did you mean 'policy'?"),
+        ("cluster.replicas=0", "cluster.replicas"),
+        ("parallelism.tp=0", "parallelism.tp"),
+        ("parallelism.tp=3", "tp can be 1, 2, 4"),
+        ("parallelism.pp=2", "parallelism.pp 2 is not simulated yet"),
+        ("gpu=h200_sxn", "did you mean 'h200_sxm'?"),
+        ("llm=llama-3.1-8", "did you mean 'llama-3.1-8b'?"),
+        ("llm=llama-3.1-405b", "does not fit on 1 x h100_sxm"),
+        ("llm=nowhere/config.json", "nowhere/config.json"),
+        ("engine.name=vlm", "'vllm'"),
+        ("engine.name=sglang", "not simulated yet"),
+        ("engine.version=newest", "not a version"),
+        ("seed=-1", "seed"),
+        ("seed=x", "seed"),
+        ("slo.ttft_s=.nan", "slo.ttft_s"),
+        ("slo.ttft_s=0", "slo.ttft_s"),
+        ("horizon_s=-3", "horizon_s"),
+        ("workload.arrivals.rate=1e300", "workload.arrivals.rate"),
+        ("workload.arrivals.rate=.inf", "workload.arrivals.rate"),
+        ("workload.num_requests=1000000000000", "workload.num_requests"),
+        ("workload.kind=syntetic", "workload"),
+        ("workload.prompt_tokens=-4", "workload.prompt_tokens"),
+        ("policy.max_num_batched_tokens=8", "max_num_seqs"),
+        ("policy.num_gpu_blocks=1", "give at least 2"),
+        ("policy.num_gpu_blocks=500", "set policy.max_model_len to at most 7984"),
+        ("schema_version=2", "schema_version: input should be 1, not 2"),
+        ("policy=none.yaml", "none.yaml: no such policy file"),
+    ],
+)
+def test_bad_keys_and_values(twin, assignment, says):
+    extra = ["policy.max_num_seqs=16"] if "max_num_batched_tokens=8" in assignment else []
+    assert_one_line(simulate(twin, assignment, *extra), says)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("missing.csv", None, "missing.csv"),
+        ("empty.csv", b"", "empty.csv"),
+        ("header.csv", HEADER.encode(), "header.csv"),
+        ("nan.csv", (HEADER + ROW + ROW.replace("374", "nan")).encode(), "row"),
+        ("negative.csv", (HEADER + ROW + ROW.replace("374", "-3")).encode(), "row"),
+        ("zero.csv", (HEADER + ROW.replace("374", "0")).encode(), "row"),
+        ("huge.csv", (HEADER + ROW.replace("374", "9" * 30)).encode(), "row"),
+        ("unsorted.csv", (HEADER + ROW + ROW.replace("18:15", "17:15")).encode(), "sort"),
+        ("columns.csv", b"a,b,c\n1,2,3\n", "columns.csv"),
+        ("short.csv", (HEADER + "2023-11-16 18:15:46.6805900,374\n").encode(), "row"),
+        ("binary.csv", bytes(range(256)) * 20, "binary.csv"),
+        ("broken.jsonl", b'{"timestamp": 0, "input_length": 5, "outp', "broken.jsonl"),
+        ("line.csv", (HEADER + "x" * 20_000_000).encode(), "line.csv"),
+    ],
+)
+def test_bad_traces(twin, tmp_path, name, content, says):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert_one_line(simulate(twin, f"workload.path={name}"), says)
+
+
+def test_truncated_gzip(twin, tmp_path):
+    whole = gzip.compress((HEADER + ROW * 2000).encode())
+    (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert_one_line(simulate(twin, "workload.path=t.csv.gz"), "t.csv.gz")
+
+
+def test_one_line_of_200_megabytes(twin, tmp_path):
+    with (tmp_path / "wide.jsonl").open("wb") as file:
+        file.write(b'{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": [')
+        for _ in range(200):
+            file.write(b"1," * (2**19))
+    assert_one_line(simulate(twin, "workload.path=wide.jsonl"), "wide.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("simulate", "none.yaml"), "no such scenario file"),
+        (("simulate", "chat-h10"), "did you mean 'chat-h100'?"),
+        (("simulate", "."), "is a folder"),
+        (("simulate",), "scenario"),
+        (("simulate", "chat-h100", "--sett", "a=1"), "--sett"),
+        (("simulate", "chat-h100", "--set", "a"), "key=value"),
+        (("simulate", "chat-h100", "--json", "no/such/f.json"), "folder does not exist"),
+        (("simulate", "\x00"), "path"),
+        (("nonsense",), "nonsense"),
+        (("capacity", "--model", "llama", "--gpu", "h100_sxm"), "llama"),
+        (("capacity", "--model", "llama-3.1-8b", "--gpu", "h100"), "did you mean"),
+        (("capacity", "--model", "llama-3.1-8b", "--gpu", "h100_sxm", "--tp", "0"), "--tp"),
+        (
+            ("capacity", "--model", "llama-3.1-8b", "--gpu", "h100_sxm", "--kv-cache-dtype", "fp9"),
+            "fp9",
+        ),
+        (
+            ("capacity", "--model", "llama-3.1-8b", "--gpu", "h100_sxm", "--quantization", "fp9"),
+            "fp9",
+        ),
+        (
+            (
+                "capacity",
+                "--model",
+                "llama-3.1-8b",
+                "--gpu",
+                "h100_sxm",
+                "--gpu-memory-utilization",
+                "nan",
+            ),
+            "gpu_memory_utilization",
+        ),
+        (
+            ("capacity", "--model", "llama-3.1-8b", "--gpu", "h100_sxm", "--engine", "vlm"),
+            "vlm",
+        ),
+        (("conformance", "none.json"), "none.json"),
+        (("compare", "none", "chat-h100"), "none"),
+        (("scenario", "init", "s.yaml", "--example", "chat"), "--example"),
+        (("scenario", "init", "no/dir/s.yaml"), "no/dir"),
+    ],
+)
+def test_bad_commands(twin, arguments, says):
+    assert_one_line(twin(*arguments), says)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "not a result"),
+        ('{"inputs": {}}', "no figures"),
+        ("[" * 100_000, "not valid JSON"),
+    ],
+)
+def test_bad_results_to_compare(twin, tmp_path, content, says):
+    (tmp_path / "r.json").write_text(content)
+    assert_one_line(twin("compare", "r.json", "r.json"), "r.json", says)
+
+
+def test_scenario_init_does_not_overwrite(twin, tmp_path):
+    (tmp_path / "s.yaml").write_text("mine")
+    assert_one_line(twin("scenario", "init", "s.yaml"), "exists already", "--force")
+    assert (tmp_path / "s.yaml").read_text() == "mine"
+
+
+def test_a_conformance_file_that_is_something_else(twin, tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({"hello": 1}))
+    assert_one_line(twin("conformance", "c.json"), "c.json")
