@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from twin.cli.output import JSON_HELP, console_for, emit_json
+
 app = typer.Typer(
     help="Write a starter scenario, list the examples, print the JSON schema.",
     no_args_is_help=True,
@@ -39,14 +41,24 @@ def init_command(
 
 
 @app.command("examples")
-def examples_command() -> None:
+def examples_command(
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
+) -> None:
     """List the built-in example scenarios."""
+    from rich.table import Table
+
     from twin.load.examples import example_names
     from twin.load.scenario_file import read_scenario_file
 
-    for name in example_names():
-        file, _ = read_scenario_file(name)
-        typer.echo(f"{name:<24}{file.description}")
+    rows = [
+        {"name": name, "description": read_scenario_file(name)[0].description}
+        for name in example_names()
+    ]
+    table = Table("name", "description")
+    for row in rows:
+        table.add_row(row["name"], row["description"])
+    console_for(json_file).print(table)
+    emit_json(rows, json_file)
 
 
 @app.command("schema")

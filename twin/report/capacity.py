@@ -11,11 +11,11 @@ from twin.units import format_bytes
 
 def print_capacity(console: Console, answer: CapacityAnswer) -> None:
     """Print whether it fits, what takes the memory, and what other TP sizes give."""
-    console.print(Text(_verdict(answer), style="bold"))
+    console.print(Text(_verdict(answer), style="bold"), soft_wrap=True)
     console.print(_budget_table(answer.chosen))
     console.print(_tp_table(answer))
     for note in answer.chosen.notes:
-        console.print(Text(f"Note: {note}"))
+        console.print(Text(f"Note: {note}"), soft_wrap=True)
 
 
 def _verdict(answer: CapacityAnswer) -> str:
