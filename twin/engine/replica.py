@@ -94,7 +94,7 @@ class Replica:
     ) -> Generator[Event, None, None]:
         """The engine core's loop; a simpy process that never returns."""
         clock, scheduler, in_flight = self._clock, self.scheduler, self._in_flight
-        depth = scheduler.queue_depth
+        depth, empty_counts = scheduler.queue_depth, scheduler.launches_empty
         idle_iterations = 0
         while True:
             if not self._inbox and not in_flight and not scheduler.has_requests():
@@ -106,7 +106,7 @@ class Replica:
             if scheduler.has_requests():
                 executed, launched_s = self._launch(now, requests, steps)
                 room = len(in_flight) < depth
-                if room and (executed or scheduler.has_unfinished()):
+                if room and (executed or (empty_counts and scheduler.has_unfinished())):
                     yield clock.at(launched_s)
                     continue
                 now = launched_s
@@ -145,7 +145,8 @@ class Replica:
         host = self._host
         launched_s = now + (host.schedule_s + host.schedule_per_seq_s * len(plan.scheduled))
         if not plan.total_tokens:
-            self._in_flight.append(InFlight(plan, launched_s, empty=True))
+            if self.scheduler.launches_empty:
+                self._in_flight.append(InFlight(plan, launched_s, empty=True))
             return False, launched_s
         shape = batch_shape(plan)
         duration = self._timer.time(shape)

@@ -23,9 +23,12 @@ class Scheduler(Protocol):
     """Decides what each step runs; knows no clock.
 
     `queue_depth` is how many steps may be in flight: 1 synchronous, 2 asynchronous.
+    `launches_empty`: a decision without tokens takes a place in that queue (vLLM); otherwise it
+    only lets the oldest step in flight be processed (SGLang, TensorRT-LLM).
     """
 
     queue_depth: int
+    launches_empty: bool
     prefix: PrefixCounters
 
     def add(self, state: RequestState) -> None:

@@ -29,6 +29,8 @@ class VllmV1Scheduler:
         limits: the engine's policy.
     """
 
+    launches_empty = True
+
     def __init__(self, limits: SchedulerLimits) -> None:
         self.limits = limits
         self.queue_depth = 2 if limits.async_scheduling else 1

@@ -1,0 +1,180 @@
+"""`HardwareProfile`: measured tables, fitted parameters, held-out errors, provenance.
+
+One file a (GPU, engine version): a NumPy archive (`.npz`, no pickle) whose entry `profile.json`
+holds everything but the tables, and whose other entries are the tables' columns, named
+`table/column`.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROFILE_SCHEMA_VERSION = 1
+FOLDER = Path(__file__).resolve().parent / "profiles"
+_MAX_BYTES = 64 * 2**20
+
+Column = NDArray[np.generic]
+Table = Mapping[str, Column]
+"""Columns of one measured table, all of one length. Times are in the column `seconds`."""
+
+
+class ProfileError(ValueError):
+    """A profile file that cannot be used; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a profile's figures come from.
+
+    `source` names the data (package, version, files), `licence` its licence; `versions` holds
+    what is known of engine, kernels, driver and CUDA; `fitted_on` says what parameters were
+    fitted on.
+    """
+
+    source: str
+    licence: str
+    date: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    fitted_on: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Error on rows that no fit or table saw, absolute per cent."""
+
+    median_pct: float
+    p90_pct: float
+    rows: int
+    seed: int
+    split: str
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareProfile:
+    """What is known about one GPU under one engine version.
+
+    Attributes:
+        name: file stem, `gpu-engine-version`.
+        kind: `kernels` (tables of single kernels) or `layers` (whole layers of one network).
+        tables: measured tables by name.
+        parameters: fitted numbers by kernel family (plain data).
+        held_out: held-out error by kernel family.
+        facts: what else the tables need said (plain data), for example the network of a layer
+            profile.
+    """
+
+    name: str
+    gpu: str
+    engine: str
+    engine_version: str
+    kind: str
+    provenance: Provenance
+    tables: Mapping[str, Table] = field(hash=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    held_out: Mapping[str, HeldOut] = field(default_factory=dict, hash=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+def write_profile(profile: HardwareProfile) -> bytes:
+    """Return a profile as the bytes of its file; equal profiles give equal bytes."""
+    header = {
+        "schema_version": PROFILE_SCHEMA_VERSION,
+        "name": profile.name,
+        "gpu": profile.gpu,
+        "engine": profile.engine,
+        "engine_version": profile.engine_version,
+        "kind": profile.kind,
+        "provenance": asdict(profile.provenance),
+        "parameters": profile.parameters,
+        "held_out": {name: asdict(error) for name, error in profile.held_out.items()},
+        "facts": profile.facts,
+        "tables": {name: list(table) for name, table in profile.tables.items()},
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        _put(archive, "profile.json", json.dumps(header, indent=1).encode())
+        for name, table in profile.tables.items():
+            for column, values in table.items():
+                _put(archive, f"{name}/{column}.npy", _npy(values))
+    return buffer.getvalue()
+
+
+def read_profile(path: Path) -> HardwareProfile:
+    """Return the profile in a file.
+
+    Raises:
+        ProfileError: it is not a profile of this schema version, or its tables are damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
+                raise ProfileError(f"{path}: unpacks to more than {_MAX_BYTES // 2**20} MiB")
+            header = json.loads(archive.read("profile.json"))
+            _check_version(path, header)
+            tables = {
+                name: _table(archive, name, columns) for name, columns in header["tables"].items()
+            }
+        return HardwareProfile(
+            name=header["name"],
+            gpu=header["gpu"],
+            engine=header["engine"],
+            engine_version=header["engine_version"],
+            kind=header["kind"],
+            provenance=Provenance(
+                **{**header["provenance"], "notes": tuple(header["provenance"]["notes"])}
+            ),
+            tables=tables,
+            parameters=header["parameters"],
+            held_out={name: HeldOut(**error) for name, error in header["held_out"].items()},
+            facts=header["facts"],
+        )
+    except ProfileError:
+        raise
+    except FileNotFoundError:
+        raise ProfileError(f"{path}: no such profile") from None
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise ProfileError(f"{path}: is not a hardware profile ({error})") from None
+
+
+def shipped_profiles() -> dict[str, Path]:
+    """Return the profiles that come with the program, by name."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.npz"))}
+
+
+def _check_version(path: Path, header: Mapping[str, Any]) -> None:
+    version = header.get("schema_version")
+    if version != PROFILE_SCHEMA_VERSION:
+        raise ProfileError(
+            f"{path}: profile schema {version!r}, this program reads {PROFILE_SCHEMA_VERSION}"
+        )
+
+
+def _table(archive: zipfile.ZipFile, name: str, columns: list[str]) -> Table:
+    table = {}
+    for column in columns:
+        with archive.open(f"{name}/{column}.npy") as file:
+            table[column] = np.load(io.BytesIO(file.read()), allow_pickle=False)
+    if len({values.shape for values in table.values()}) > 1:
+        raise ProfileError(f"table {name}: columns of different lengths")
+    return table
+
+
+def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    # A fixed time stamp, so that equal profiles are equal files.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, data)
+
+
+def _npy(values: Column) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.ascontiguousarray(values), allow_pickle=False)
+    return buffer.getvalue()
