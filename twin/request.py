@@ -65,6 +65,8 @@ class Request:
         content: identity of its tokens for prefix caching; None shares nothing.
         priority: smaller is served first under priority scheduling.
         name: the client's own id.
+        ignore_eos: it says that it never stops before `max_tokens`, and the scheduler may rely
+            on that (SGLang does).
         session, turn: the conversation it belongs to; -1: none.
         tenant: who asks; empty: unknown.
     """
@@ -80,6 +82,7 @@ class Request:
     session: int = -1
     turn: int = 0
     tenant: str = ""
+    ignore_eos: bool = False
 
     @property
     def output_tokens(self) -> int:

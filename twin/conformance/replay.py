@@ -6,13 +6,17 @@ from typing import Any
 
 from twin.conformance.documents import read_document
 from twin.conformance.report import ConformanceReport
+from twin.conformance.sglang import replay_sglang
 from twin.conformance.vllm import replay_vllm
 from twin.errors import InputError
 from twin.naming import lookup
 
 Replay = Callable[[dict[str, Any], str], ConformanceReport]
 
-ENGINES: dict[str, Replay] = {"vllm": replay_vllm}
+ENGINES: dict[str, Replay] = {
+    "vllm": replay_vllm,
+    "sglang": replay_sglang,
+}
 """Engine that made a recording to what replays it (document, file name)."""
 
 

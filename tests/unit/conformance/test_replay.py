@@ -202,7 +202,7 @@ BAD_EDITS: list[tuple[Edit, str]] = [
     (put("schema", 3), "'schema' is 3"),
     (put("schema", "1"), "'schema' is '1'"),
     (delete("vllm_version"), "does not say which engine"),
-    (put("engine", "sglang"), "unknown engine 'sglang'; choose one of vllm"),
+    (put("engine", "tgi"), "unknown engine 'tgi'; choose one of "),
     (put("vllm_version", 33), "'vllm_version' is 33"),
     (delete("config"), "has no key 'config'"),
     (delete("config", "block_size"), "'config': has no key 'block_size'"),
@@ -300,6 +300,6 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
 
 def test_an_engine_known_by_its_version_key(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
-    path.write_text(json.dumps({"schema_version": 1, "sglang_version": "0.5"}))
-    with pytest.raises(InputError, match="unknown engine 'sglang'; choose one of vllm"):
+    path.write_text(json.dumps({"schema_version": 1, "tgi_version": "0.5"}))
+    with pytest.raises(InputError, match="unknown engine 'tgi'; choose one of "):
         replay_file(path)
