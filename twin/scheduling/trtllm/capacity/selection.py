@@ -1,0 +1,25 @@
+"""What a capacity scheduler answers."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from twin.scheduling.trtllm.active import ActiveRequest
+
+
+@dataclass(slots=True)
+class Selection:
+    """Attributes:
+    taken: requests that may run, in the order in which the micro-batch scheduler sees them.
+    paused: requests that lose their blocks now.
+    """
+
+    taken: list[ActiveRequest]
+    paused: list[ActiveRequest] = field(default_factory=list)
+
+
+class CapacityScheduler(Protocol):
+    """Built with the limits and the KV blocks; changes neither."""
+
+    def select(self, active: list[ActiveRequest]) -> Selection:
+        """Choose among the active requests, given in order of arrival."""
+        ...
