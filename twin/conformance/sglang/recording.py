@@ -26,6 +26,8 @@ _ENVIRONMENT: dict[str, tuple[str, type]] = {
 }
 """Environment variable to the limit it sets and how its text is read."""
 
+_WORDS = {int: "a whole number", float: "a number"}
+
 _NO_DECISION = {"SGLANG_DISABLE_CONSECUTIVE_PREFILL_OVERLAP"}
 """Variables that change when a result is processed within a turn, but no decision."""
 
@@ -153,7 +155,7 @@ def _read(text: str, kind: type, variable: str, where: str) -> Any:
         return kind(text)
     except ValueError:
         raise InputError(
-            f"{variable!r} is {text!r}", where=where, remedy=f"give a {kind.__name__}"
+            f"{variable!r} is {text!r}", where=where, remedy=f"give {_WORDS[kind]}"
         ) from None
 
 

@@ -125,7 +125,10 @@ class SglangCore:
         plan.preempted.append(job.state)
 
     def abort(self, job: Job) -> None:
-        """End a request that does not fit into memory even when it is alone."""
+        """End a request that does not fit into memory even when it is alone.
+
+        Intake clips outputs so that this does not happen to a request that was let in.
+        """
         self._take_kv(job, 0)
         job.finished = True
         state = job.state

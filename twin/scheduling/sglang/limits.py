@@ -46,10 +46,10 @@ class SglangLimits:
         request_rows: rows of the table of running requests; None: `max_running_requests`.
         radix_key_tokens: tokens that one key of the prefix tree stands for, a multiple of
             `page_size`; 0: a page, which is exact. A larger key makes long prompts affordable
-            with pages of one token: allocation stays in pages, but hits and what is kept are
-            rounded down to whole keys, so a request may compute, and its end may forget, up to
-            `radix_key_tokens - page_size` tokens more than in SGLang. Lengths that are multiples
-            of it are exact.
+            where pages are single tokens. Allocation stays in pages; only what is kept and found
+            is rounded down to whole keys: a hit, and what stays of a request after its end, may
+            be up to `radix_key_tokens - page_size` tokens shorter than in SGLang. A prefix that
+            ends at a multiple of it, before the prompt's last token, is found in full.
 
     Raises:
         InputError: a value with which SGLang dies sooner or later. (Its own parser checks types
