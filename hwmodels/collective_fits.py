@@ -8,6 +8,8 @@ inside a CUDA graph from the same package.
 # (microseconds, GB/s): a line costs the first plus bytes over the second.
 Line = tuple[float, float]
 
+_PRO_AG, _PRO_AR, _PRO_RS = (13.0, 31.8), (14.5, 17.0), (12.4, 29.8)
+
 # (gpu, kind, ranks): lines of the LL, LL128 and Simple/NVLS protocols.
 NCCL_LINES: dict[tuple[str, str, int], tuple[Line, Line, Line]] = {
     ("a100_sxm", "all_gather", 2): ((8.8, 5.3), (11.2, 97.1), (30.6, 289.0)),
@@ -58,6 +60,12 @@ NCCL_LINES: dict[tuple[str, str, int], tuple[Line, Line, Line]] = {
     ("b200_sxm", "reduce_scatter", 2): ((8.6, 12.8), (9.5, 364.5), (17.5, 829.6)),
     ("b200_sxm", "reduce_scatter", 4): ((10.7, 1.2), (12.1, 292.2), (30.5, 790.0)),
     ("b200_sxm", "reduce_scatter", 8): ((16.1, 12.1), (17.3, 307.4), (59.5, 805.9)),
+    # One line each, relative least squares over twelve sizes that the LLMServingSim authors
+    # measured on two cards of one server (PCIe 5, CUDA graphs, 2026-09-08, within 15 %). With
+    # PCIe access control off the same server later reached twice the rate.
+    ("rtx_pro_6000", "all_gather", 2): (_PRO_AG, _PRO_AG, _PRO_AG),
+    ("rtx_pro_6000", "all_reduce", 2): (_PRO_AR, _PRO_AR, _PRO_AR),
+    ("rtx_pro_6000", "reduce_scatter", 2): (_PRO_RS, _PRO_RS, _PRO_RS),
 }
 
 # (gpu, ranks): the custom kernel up to 256 KiB (one shot), then up to 4 MiB (two shots). A100's

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy
 from twin.llm.arch import ModelArch
@@ -88,6 +89,8 @@ class Scenario:
         num_gpu_blocks: KV blocks of one replica, the null block included.
         workload: the workload with its traces read.
         notes: caveats a forecast from this scenario carries.
+        layer_profile: measured layers of this network on this GPU; None: operations are priced
+            one by one.
     """
 
     file: ScenarioFile
@@ -99,6 +102,7 @@ class Scenario:
     num_gpu_blocks: int
     workload: LoadedWorkload
     notes: tuple[str, ...] = ()
+    layer_profile: HardwareProfile | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for reports: the file with resolved policy values."""

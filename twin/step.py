@@ -61,6 +61,7 @@ class BatchShape:
         decode_kv_tokens: KV tokens they attend to, summed.
         decode_kv_max_tokens: the longest of them.
         sampled_seqs: sequences that need logits.
+        decode_kv_min_tokens: the shortest of the decodes' KV; 0: not known, or no decode.
     """
 
     prefill: tuple[tuple[int, int], ...]
@@ -68,6 +69,7 @@ class BatchShape:
     decode_kv_tokens: int
     decode_kv_max_tokens: int
     sampled_seqs: int
+    decode_kv_min_tokens: int = 0
 
     @property
     def num_tokens(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from hwmodels.host import HostCosts
 from twin.engine.clock import URGENT, Clock, Event
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import Replica
+from twin.engine.replica import ServingInstance
 from twin.engine.router import Router
 from twin.request import Request, RequestState
 from twin.workload.source import RequestSource
@@ -33,7 +33,7 @@ class ReferenceEngine:
     def __init__(
         self,
         clock: Clock,
-        replicas: Sequence[Replica],
+        replicas: Sequence[ServingInstance],
         router: Router,
         source: RequestSource,
         host: HostCosts,
@@ -84,8 +84,7 @@ class ReferenceEngine:
         index = self._router.choose(request, self._replicas)
         if self._accepts(request):
             state = RequestState(request)
-            self.requests.submit(state, index)
-            self._replicas[index].submit(state)
+            self.requests.submit(state, self._replicas[index].submit(state))
         else:
             self.requests.reject(request, index, self._clock.now)
             self._on_end(request, self._clock.now, rejected=True)

@@ -51,6 +51,30 @@ class InFlight:
 OnEnd = Callable[[Request, float], None]
 
 
+class ServingInstance(Protocol):
+    """What takes requests from a router: an engine core, or several behind one front end."""
+
+    @property
+    def engines(self) -> "tuple[Replica, ...]":
+        """The engine cores behind it."""
+        ...
+
+    @property
+    def load_requests(self) -> int:
+        """Requests running, waiting and not yet seen."""
+        ...
+
+    def submit(self, state: RequestState) -> int:
+        """Take a request now; return the index of the engine core that has it."""
+        ...
+
+    def run(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
+        """Serve, as a simpy process."""
+        ...
+
+
 class Replica:
     """A scheduler, a GPU and the loop between them.
 
@@ -78,16 +102,22 @@ class Replica:
         self._in_flight: deque[InFlight] = deque()
 
     @property
+    def engines(self) -> "tuple[Replica, ...]":
+        """The engine cores behind it: itself."""
+        return (self,)
+
+    @property
     def load_requests(self) -> int:
         """Requests running, waiting and not yet seen."""
         return self.scheduler.num_running + self.scheduler.num_waiting + len(self._inbox)
 
-    def submit(self, state: RequestState) -> None:
-        """Hand a request to this replica now."""
+    def submit(self, state: RequestState) -> int:
+        """Hand a request to this replica now; return the index of the engine core that has it."""
         self._inbox.append(state)
         if self._wake is not None:
             wake, self._wake = self._wake, None
             wake.succeed()
+        return self.index
 
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
@@ -196,7 +226,7 @@ class Replica:
 def batch_shape(plan: StepPlan) -> BatchShape:
     """Return the shape of a plan just scheduled (each `num_computed` is that after the step)."""
     prefill: list[tuple[int, int]] = []
-    decode_seqs = decode_kv = decode_max = 0
+    decode_seqs = decode_kv = decode_max = decode_min = 0
     for state, tokens in plan.scheduled:
         kv_tokens = state.num_computed
         if tokens == 1:
@@ -204,6 +234,10 @@ def batch_shape(plan: StepPlan) -> BatchShape:
             decode_kv += kv_tokens
             if kv_tokens > decode_max:
                 decode_max = kv_tokens
+            if kv_tokens < decode_min or decode_seqs == 1:
+                decode_min = kv_tokens
         else:
             prefill.append((tokens, kv_tokens))
-    return BatchShape(tuple(prefill), decode_seqs, decode_kv, decode_max, len(plan.samples))
+    return BatchShape(
+        tuple(prefill), decode_seqs, decode_kv, decode_max, len(plan.samples), decode_min
+    )

@@ -49,6 +49,7 @@ class CapacityQuery:
         enforce_eager: no CUDA graphs, so no memory for them.
         weights_bytes: per GPU, as an engine's log states it; None: computed.
         free_after_load_bytes: TensorRT-LLM only, as its log states it; None: computed.
+        dp: data-parallel ranks; they matter where experts are shared out over them.
     """
 
     arch: ModelArch
@@ -68,6 +69,7 @@ class CapacityQuery:
     enforce_eager: bool = False
     weights_bytes: int | None = None
     free_after_load_bytes: int | None = None
+    dp: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,7 @@ def _check(query: CapacityQuery) -> None:
         size = getattr(query, name)
         if size is not None and size < 1:
             raise InputError(f"{name} is {size}", remedy="give at least 1")
-    spread = Parallelism(query.tp, query.pp, ep=query.ep)
+    spread = Parallelism(query.tp, query.pp, query.dp, query.ep)
     if query.ep > query.tp:
         # Experts may be dealt out over data-parallel replicas too: dp widens what ep may divide.
         spread = replace(spread, dp=query.ep // query.tp)

@@ -1,0 +1,290 @@
+"""Data parallelism inside one replica: ranks with a scheduler and a KV cache each.
+
+Ranks of a dense network are independent engine cores behind one front end. Ranks of a network
+with experts share these, so they step together: every iteration of a rank's loop launches one
+pass, of a real batch or of one dummy token, and no rank launches its k-th before all do (vLLM
+agrees on padding by a host all-reduce before each launch). That goes on while any rank has
+unfinished requests; every 32nd iteration they find out.
+
+Source: vLLM 0.19.0, `v1/engine/core.py` (`DPEngineCoreProc`), `v1/worker/dp_utils.py`.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock, Event
+from twin.engine.rank_balancer import Coordinator, RankBalancer
+from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.replica import InFlight, OnEnd, Replica, Timer, batch_shape
+from twin.errors import ServetwinError
+from twin.llm.step_time import StepTime
+from twin.request import Request, RequestState
+from twin.scheduling.base import Scheduler
+from twin.step import BatchShape, StepPlan
+
+SYNC_EVERY_ITERATIONS = 32
+"""vLLM's ranks agree this often whether anybody has work left."""
+
+_STUCK_ITERATIONS = 10_000
+_NO_STEP = -1
+
+T = TypeVar("T")
+
+
+class GroupTimer(Protocol):
+    """Tells how long one pass of all ranks takes."""
+
+    def times(self, shapes: Sequence[BatchShape | None]) -> list[StepTime]:
+        """Return each rank's duration from the common start; None is a rank's dummy pass."""
+        ...
+
+
+class Rendezvous(Generic[T]):
+    """A point that all ranks must reach before any goes on; every one hears what all brought."""
+
+    def __init__(self, clock: Clock, ranks: int) -> None:
+        self._clock = clock
+        self._brought: dict[int, T] = {}
+        self._missing = ranks
+        self._meeting = clock.event()
+
+    def meet(self, rank: int, value: T) -> tuple[Event, list[T] | None]:
+        """Return an event that fires once the last rank has come, with what all brought.
+
+        The last to come gets these values at once, the others None.
+        """
+        self._brought[rank] = value
+        self._missing -= 1
+        meeting = self._meeting
+        if self._missing:
+            return meeting, None
+        brought = [self._brought[rank] for rank in sorted(self._brought)]
+        self._brought, self._missing = {}, len(brought)
+        self._meeting = self._clock.event()
+        meeting.succeed(brought)
+        return meeting, brought
+
+
+class Lockstep:
+    """What ranks that step together share: where they meet, and the GPUs' common pace."""
+
+    def __init__(self, clock: Clock, ranks: int, timer: GroupTimer) -> None:
+        self.launches: Rendezvous[BatchShape | None] = Rendezvous(clock, ranks)
+        self.agreements: Rendezvous[bool] = Rendezvous(clock, ranks)
+        self.members: list[LockstepRank] = []
+        self.stepping = False
+        self._timer = timer
+        self._shapes: object = None
+        self._times: list[StepTime] = []
+        self._start_s = self._free_s = 0.0
+
+    def wake(self) -> None:
+        """A request came: ranks at rest start to step, all of them."""
+        if not self.stepping:
+            self.stepping = True
+            for member in self.members:
+                member.wake()
+
+    def launch(
+        self, shapes: Sequence[BatchShape | None], now_s: float
+    ) -> tuple[float, list[StepTime]]:
+        """Return (start, duration a rank) of the pass that all ranks have just launched."""
+        if shapes is not self._shapes:
+            self._shapes, self._times = shapes, self._timer.times(shapes)
+            self._start_s = max(now_s, self._free_s)
+            self._free_s = self._start_s + max(time.seconds for time in self._times)
+        return self._start_s, self._times
+
+
+class LockstepRank(Replica):
+    """An engine core that launches only together with its peers (see the module).
+
+    Args:
+        group: (its rank, what it shares with its peers, who hears its counts).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        index: int,
+        scheduler: Scheduler,
+        host: HostCosts,
+        group: tuple[int, Lockstep, Coordinator],
+    ) -> None:
+        super().__init__(clock, index, scheduler, _NoTimer(), host)
+        self._rank, self._lockstep, self._coordinator = group
+        self._lockstep.members.append(self)
+        self._iteration = 0
+
+    def wake(self) -> None:
+        """Leave the rest that idle ranks are in."""
+        if self._wake is not None:
+            wake, self._wake = self._wake, None
+            wake.succeed()
+
+    def submit(self, state: RequestState) -> int:
+        """See `Replica.submit`: all ranks wake."""
+        index = super().submit(state)
+        self._lockstep.wake()
+        return index
+
+    def run(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
+        """The loop of vLLM's `DPEngineCoreProc`."""
+        clock, scheduler, in_flight = self._clock, self.scheduler, self._in_flight
+        idle_iterations = 0
+        while True:
+            if not (
+                self._inbox or in_flight or scheduler.has_requests() or self._lockstep.stepping
+            ):
+                self._wake = clock.event()
+                yield self._wake
+            self._drain()
+            executed = False
+            room = False
+            if scheduler.has_requests():
+                executed = yield from self._launch_together(requests, steps)
+                room = executed and len(in_flight) < scheduler.queue_depth
+            if in_flight and not room:
+                step = in_flight.popleft()
+                yield clock.at(self._out_s(clock.now, step))
+                self._process(step.plan, requests, on_end)
+            report(self, self._rank, self._iteration, self._coordinator, clock.now)
+            idle_iterations = 0 if executed else idle_iterations + 1
+            if idle_iterations > _STUCK_ITERATIONS and scheduler.has_unfinished():
+                raise ServetwinError(
+                    f"rank {self.index} cannot schedule any of its requests; "
+                    "this is a fault of the simulator, please report it with the scenario"
+                )
+            if not executed:
+                if not (scheduler.has_unfinished() or self._lockstep.stepping):
+                    continue
+                yield from self._pass(None)
+            yield from self._agree()
+
+    def _launch_together(
+        self, requests: RequestRecorder, steps: StepRecorder
+    ) -> Generator[Event, None, bool]:
+        """Schedule; launch with the peers if that gave tokens; return whether it did."""
+        now, host = self._clock.now, self._host
+        plan = self.scheduler.schedule()
+        ready_s = now + (host.schedule_s + host.schedule_per_seq_s * len(plan.scheduled))
+        if ready_s > now:
+            yield self._clock.at(ready_s)
+        if not plan.total_tokens:
+            if self.scheduler.launches_empty:
+                self._in_flight.append(InFlight(plan, ready_s, empty=True))
+            return False
+        shape = batch_shape(plan)
+        if plan.admitted:
+            requests.admit([state for state, _ in plan.admitted], now)
+        start_s, duration = yield from self._pass(shape)
+        end_s = start_s + duration.seconds
+        self._in_flight.append(InFlight(plan, end_s, empty=False))
+        self._record(plan, shape, duration, (now, start_s, end_s), steps)
+        return True
+
+    def _pass(self, shape: BatchShape | None) -> Generator[Event, Any, tuple[float, StepTime]]:
+        """Launch one pass with the peers; return (start, this rank's duration)."""
+        meeting, _ = self._lockstep.launches.meet(self._rank, shape)
+        shapes = yield meeting
+        start_s, times = self._lockstep.launch(shapes, self._clock.now)
+        return start_s, times[self._rank]
+
+    def _agree(self) -> Generator[Event, None, None]:
+        """Find out, now and then, whether any rank has work left.
+
+        A request that comes between the answer and a rank's hearing of it counts: `stepping` is
+        the last to come's to clear.
+        """
+        self._iteration += 1
+        if self._iteration % SYNC_EVERY_ITERATIONS:
+            return
+        unfinished = self.scheduler.has_unfinished() or bool(self._inbox)
+        meeting, answers = self._lockstep.agreements.meet(self._rank, unfinished)
+        if answers is not None:
+            self._lockstep.stepping = any(answers)
+        yield meeting
+
+
+class ReportingRank(Replica):
+    """An engine core of its own pace that tells the coordinator its counts."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        index: int,
+        scheduler: Scheduler,
+        parts: tuple[Timer, HostCosts],
+        group: tuple[int, Coordinator],
+    ) -> None:
+        super().__init__(clock, index, scheduler, *parts)
+        self._rank, self._coordinator = group
+
+    def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
+        super()._process(plan, requests, on_end)
+        report(self, self._rank, _NO_STEP, self._coordinator, self._clock.now)
+
+    def _drain(self) -> None:
+        super()._drain()
+        report(self, self._rank, _NO_STEP, self._coordinator, self._clock.now)
+
+
+class DataParallelReplica:
+    """Ranks behind one front end; takes the place of a `Replica`.
+
+    Args:
+        index: its number among the replicas a router chooses from.
+        ranks: its engine cores.
+        balancer: who chooses among them.
+    """
+
+    def __init__(
+        self, clock: Clock, index: int, ranks: Sequence[Replica], balancer: RankBalancer
+    ) -> None:
+        self.index = index
+        self.engines: tuple[Replica, ...] = tuple(ranks)
+        self._clock = clock
+        self._balancer = balancer
+        self._rank_of: dict[int, int] = {}
+
+    @property
+    def load_requests(self) -> int:
+        """Requests running, waiting and not yet seen, over all ranks."""
+        return sum(rank.load_requests for rank in self.engines)
+
+    def submit(self, state: RequestState) -> int:
+        """Hand a request to a rank now; return the index of its engine core."""
+        rank = self._balancer.choose(self._clock.now)
+        self._rank_of[state.request.index] = rank
+        return self.engines[rank].submit(state)
+
+    def run(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
+        """Start the ranks' loops."""
+
+        def ended(request: Request, end_s: float) -> None:
+            self._balancer.ended(self._rank_of.pop(request.index))
+            on_end(request, end_s)
+
+        for rank in self.engines:
+            self._clock.process(rank.run(requests, steps, ended))
+        yield self._clock.at(self._clock.now)
+
+
+def report(engine: Replica, rank: int, step: int, coordinator: Coordinator, now_s: float) -> None:
+    """Tell the coordinator what an engine core's scheduler holds."""
+    scheduler = engine.scheduler
+    used = scheduler.usable_blocks - scheduler.free_blocks
+    counts = scheduler.num_waiting, scheduler.num_running
+    coordinator.report(rank, step, counts, used / max(1, scheduler.usable_blocks), now_s)
+
+
+class _NoTimer:
+    """Ranks in lockstep are timed as a group."""
+
+    def time(self, shape: BatchShape) -> StepTime:
+        raise NotImplementedError(f"a rank alone is not timed ({shape})")

@@ -1,0 +1,85 @@
+"""The replicas of a scenario, each one engine core or a group of data-parallel ranks."""
+
+from collections.abc import Sequence
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock
+from twin.engine.data_parallel import (
+    DataParallelReplica,
+    GroupTimer,
+    Lockstep,
+    LockstepRank,
+    ReportingRank,
+)
+from twin.engine.engines import serving_engine
+from twin.engine.rank_balancer import (
+    Coordinator,
+    RankBalancer,
+    in_flight_floor,
+    waiting_weighs_four,
+)
+from twin.engine.replica import Replica, ServingInstance, Timer
+from twin.llm.engine_version import parse_version
+from twin.llm.group_timer import OpsGroupTimer
+from twin.llm.layer_group import LayerGroupTimer
+from twin.llm.layer_timer import LayerTimer
+from twin.llm.step_time import StepTimer
+from twin.scenario import Scenario
+
+# The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
+# known.
+_IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
+
+
+def build_replicas(
+    scenario: Scenario, clock: Clock, timer: StepTimer | LayerTimer, host: HostCosts
+) -> Sequence[ServingInstance]:
+    """Return the replicas a router chooses from; engine cores are numbered through."""
+    replicas, dp = scenario.file.cluster.replicas, scenario.file.parallelism.dp
+    if dp == 1:
+        make = serving_engine(scenario).scheduler
+        return [Replica(clock, index, make(scenario), timer, host) for index in range(replicas)]
+    return [_data_parallel(scenario, clock, index, (timer, host)) for index in range(replicas)]
+
+
+def group_timer(scenario: Scenario, timer: StepTimer | LayerTimer) -> GroupTimer:
+    """Return who times passes of ranks that share experts."""
+    spec = scenario.file.parallelism
+    if isinstance(timer, LayerTimer):
+        return LayerGroupTimer(timer, spec.dp)
+    return OpsGroupTimer(timer, spec.dp, spec.ep)
+
+
+def _data_parallel(
+    scenario: Scenario,
+    clock: Clock,
+    index: int,
+    parts: tuple[StepTimer | LayerTimer, HostCosts],
+) -> DataParallelReplica:
+    dp = scenario.file.parallelism.dp
+    version = parse_version(scenario.file.engine.version) or _IN_FLIGHT_FLOOR_FROM
+    newer = version >= _IN_FLIGHT_FLOOR_FROM
+    lockstep = scenario.arch.moe is not None
+    coordinator = Coordinator(dp, settles=lockstep)
+    # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
+    reports = lockstep or newer
+    numbers = range(index * dp, (index + 1) * dp)
+    make = serving_engine(scenario).scheduler
+    ranks: list[Replica]
+    if lockstep:
+        shared = Lockstep(clock, dp, group_timer(scenario, parts[0]))
+        ranks = [
+            LockstepRank(clock, number, make(scenario), parts[1], (rank, shared, coordinator))
+            for rank, number in enumerate(numbers)
+        ]
+    elif reports:
+        ranks = [
+            ReportingRank(clock, number, make(scenario), parts, (rank, coordinator))
+            for rank, number in enumerate(numbers)
+        ]
+    else:
+        timer: Timer = parts[0]
+        ranks = [Replica(clock, number, make(scenario), timer, parts[1]) for number in numbers]
+    score = in_flight_floor if newer else waiting_weighs_four
+    balancer = RankBalancer(coordinator, score, rotates=newer)
+    return DataParallelReplica(clock, index, ranks, balancer)
