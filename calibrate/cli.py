@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from calibrate.holdout_command import holdout_command
+from calibrate.import_command import import_command
 from twin.cli.output import JSON_HELP, emit_json
 from twin.cli.running import run
 
@@ -17,6 +19,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+app.command("import")(import_command)
+app.command("holdout")(holdout_command)
 
 
 @app.callback()

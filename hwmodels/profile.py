@@ -7,9 +7,11 @@ holds everything but the tables, and whose other entries are the tables' columns
 
 import io
 import json
+import re
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,13 @@ from numpy.typing import NDArray
 PROFILE_SCHEMA_VERSION = 1
 FOLDER = Path(__file__).resolve().parent / "profiles"
 _MAX_BYTES = 64 * 2**20
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 
 Column = NDArray[np.generic]
 Table = Mapping[str, Column]
 """Columns of one measured table, all of one length. Times are in the column `seconds`."""
+
+Version = tuple[int, int, int, int]
 
 
 class ProfileError(ValueError):
@@ -108,10 +113,23 @@ def write_profile(profile: HardwareProfile) -> bytes:
 
 
 def read_profile(path: Path) -> HardwareProfile:
-    """Return the profile in a file.
+    """Return the profile in a file, all its tables read and checked.
 
     Raises:
         ProfileError: it is not a profile of this schema version, or its tables are damaged.
+    """
+    profile = open_profile(path)
+    return replace(profile, tables={name: profile.tables[name] for name in profile.tables})
+
+
+def open_profile(path: Path) -> HardwareProfile:
+    """Return the profile in a file; each table is read when it is first asked for.
+
+    A run touches few tables of a profile, and unpacking all takes longer than such a run.
+
+    Raises:
+        ProfileError: it is not a profile of this schema version. A damaged table raises it when
+            it is asked for.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -119,9 +137,7 @@ def read_profile(path: Path) -> HardwareProfile:
                 raise ProfileError(f"{path}: unpacks to more than {_MAX_BYTES // 2**20} MiB")
             header = json.loads(archive.read("profile.json"))
             _check_version(path, header)
-            tables = {
-                name: _table(archive, name, columns) for name, columns in header["tables"].items()
-            }
+            tables = _StoredTables(path, header["tables"])
         return HardwareProfile(
             name=header["name"],
             gpu=header["gpu"],
@@ -140,13 +156,83 @@ def read_profile(path: Path) -> HardwareProfile:
         raise
     except FileNotFoundError:
         raise ProfileError(f"{path}: no such profile") from None
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise ProfileError(f"{path}: is not a hardware profile ({error})") from None
+
+
+class _StoredTables(Mapping[str, Table]):
+    """The tables of a profile file, each unpacked once and on demand."""
+
+    def __init__(self, path: Path, columns: Mapping[str, list[str]]) -> None:
+        self._path, self._columns = path, dict(columns)
+        self._read: dict[str, Table] = {}
+
+    def __getitem__(self, name: str) -> Table:
+        table = self._read.get(name)
+        if table is None:
+            columns = self._columns[name]
+            try:
+                with zipfile.ZipFile(self._path) as archive:
+                    table = self._read[name] = _table(archive, name, columns)
+            except ProfileError:
+                raise
+            except _DAMAGE as error:
+                raise ProfileError(f"{self._path}: table {name} is damaged ({error})") from None
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
 
 
 def shipped_profiles() -> dict[str, Path]:
     """Return the profiles that come with the program, by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.npz"))}
+
+
+def profile_name(gpu: str, engine: str, engine_version: str) -> str:
+    """Return the name, and file stem, of a profile."""
+    return f"{gpu}-{engine}-{engine_version}"
+
+
+def find_shipped(gpu: str, engine: str, engine_version: str | None = None) -> Path | None:
+    """Return the shipped kernel profile nearest to a version, the newest without one.
+
+    Near is by release number, the first part that differs deciding; of two equally near ones the
+    newer is taken. None if no profile of that GPU and engine is shipped.
+    """
+    prefix = profile_name(gpu, engine, "")
+    found = {
+        version_numbers(name.removeprefix(prefix)): path
+        for name, path in shipped_profiles().items()
+        if name.startswith(prefix) and open_profile(path).kind == "kernels"
+    }
+    if not found:
+        return None
+    if not engine_version:
+        return found[max(found)]
+    return found[nearest_version(version_numbers(engine_version), found)]
+
+
+def version_numbers(version: str) -> Version:
+    """Return a version's first four numbers: (1, 3, 0, 20) for `1.3.0rc20`."""
+    numbers = [int(part) for part in re.findall(r"\d+", version)[:4]]
+    numbers += [0] * (4 - len(numbers))
+    return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def nearest_version(wanted: Version, known: Iterable[Version]) -> Version:
+    """Return the version nearest to `wanted`; of two equally near ones the newer."""
+
+    def distance(version: Version) -> tuple[int, ...]:
+        return tuple(abs(a - b) for a, b in zip(version, wanted, strict=True))
+
+    return min(sorted(known, reverse=True), key=distance)
 
 
 def _check_version(path: Path, header: Mapping[str, Any]) -> None:

@@ -1,16 +1,40 @@
 """In one phrase: what the durations of a GPU rest on."""
 
 from hwmodels.efficiency import EFFICIENCIES
+from hwmodels.profile import HardwareProfile, find_shipped, open_profile
 
 _FAMILIES = ("gemm", "prefill", "decode", "launch")
+_JUDGED = ("gemm", "prefill", "decode", "all_reduce")
 
 
-def durations_rest_on(gpu_name: str) -> str:
-    """Return for example `roofline, fitted on this GPU: gemm, decode; borrowed: launch (h200_sxm)`.
+def durations_rest_on(
+    gpu_name: str, engine: str = "vllm", engine_version: str | None = None
+) -> str:
+    """Return what prices a GPU's operations under an engine.
+
+    For example `measured under vllm 0.24.0; held-out error, median/P90 %: gemm 2.6/9.7, ...`, or
+    `roofline, unmeasured: datasheet with efficiencies of h100_sxm`.
 
     Raises:
         KeyError: there is no such GPU.
     """
+    path = find_shipped(gpu_name, engine, engine_version)
+    return _roofline(gpu_name) if path is None else _measured(open_profile(path))
+
+
+def _measured(profile: HardwareProfile) -> str:
+    errors = [
+        f"{family} {profile.held_out[family].median_pct:.1f}/{profile.held_out[family].p90_pct:.1f}"
+        for family in _JUDGED
+        if family in profile.held_out
+    ]
+    text = f"measured under {profile.engine} {profile.engine_version}"
+    if not errors:
+        return text
+    return f"{text}; held-out error, median/P90 %: {', '.join(errors)}"
+
+
+def _roofline(gpu_name: str) -> str:
     fits = {family: getattr(EFFICIENCIES[gpu_name], family) for family in _FAMILIES}
     own = [family for family, fit in fits.items() if fit.measured]
     borrowed = [f"{family} ({fit.fitted_on})" for family, fit in fits.items() if not fit.measured]

@@ -78,9 +78,9 @@ def scheduler_limits(scenario: Scenario) -> SchedulerLimits:
 
 def step_timer(scenario: Scenario) -> StepTimer:
     """Return the durations of one replica's forward passes."""
-    policy = scenario.policy
+    policy, engine = scenario.policy, scenario.file.engine
     return StepTimer(
-        cost_model_for(scenario.gpu.name),
+        cost_model_for(scenario.gpu.name, engine.name, engine.version),
         scenario.arch,
         scenario.precision,
         tp=scenario.file.parallelism.tp,

@@ -3,12 +3,12 @@ import statistics
 import pytest
 
 from hwmodels.attention import TILE, causal_tiles, decode_cost
-from hwmodels.cost import cost_model_for
 from hwmodels.efficiency import EFFICIENCIES
 from hwmodels.gpus import GPUS
 from hwmodels.ops import Bound, DecodeAttention, PrefillAttention, Source
+from hwmodels.roofline import RooflineCostModel
 
-H100, A100 = cost_model_for("h100_sxm"), cost_model_for("a100_sxm")
+H100, A100 = RooflineCostModel(GPUS["h100_sxm"]), RooflineCostModel(GPUS["a100_sxm"])
 BATCHES = (1, 16, 64, 128, 256, 512, 1024, 2048)
 # Microseconds measured on H100, 32 heads, 8 KV heads, head_dim 128, KV warm in L2.
 ANCHORS_US = {
@@ -86,7 +86,7 @@ def test_fp8_kv_costs_time_when_small_and_saves_when_large(seqs, context, low, h
 def test_latent_attention_with_many_heads_is_not_free_compute():
     latent = DecodeAttention(64, 64 * 8192, 8192, 128, 1, 576, 512, 1152.0)
     flops = 2 * 64 * 8192 * 128 * (576 + 512)
-    cost = cost_model_for("h200_sxm").cost(latent)
+    cost = RooflineCostModel(GPUS["h200_sxm"]).cost(latent)
     assert cost.seconds > flops / GPUS["h200_sxm"].flops_per_s["bf16"]
     assert cost.bound is Bound.COMPUTE
 

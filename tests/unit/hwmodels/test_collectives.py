@@ -2,17 +2,19 @@ import pytest
 
 from hwmodels.collective_fits import NCCL_LINES
 from hwmodels.collectives import custom_all_reduce_limit_bytes
-from hwmodels.cost import cost_model_for
 from hwmodels.gpus import GPUS
 from hwmodels.links import LINKS
 from hwmodels.nccl_prior import nccl_prior_s
 from hwmodels.ops import Collective, Source
+from hwmodels.roofline import RooflineCostModel
 
 KIB, MIB = 2**10, 2**20
 
 
 def us(name, kind, num_bytes, ranks, custom=True):
-    return cost_model_for(name).cost(Collective(kind, num_bytes, ranks, custom)).seconds * 1e6
+    return (
+        RooflineCostModel(GPUS[name]).cost(Collective(kind, num_bytes, ranks, custom)).seconds * 1e6
+    )
 
 
 def bus_gb_s(name, kind, ranks):
@@ -99,7 +101,7 @@ def test_nccl_prior_latency(kind, ranks, formula_us):
 
 
 def test_unmeasured_counts_and_links_fall_to_the_prior():
-    six = cost_model_for("h100_sxm").cost(Collective("all_gather", MIB, 6))
+    six = RooflineCostModel(GPUS["h100_sxm"]).cost(Collective("all_gather", MIB, 6))
     assert six.source is Source.EXTRAPOLATED
     four, eight = (us("h100_sxm", "all_gather", MIB, n) for n in (4, 8))
     assert 0.5 * four < six.seconds * 1e6 < 2 * eight

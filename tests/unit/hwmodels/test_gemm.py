@@ -3,13 +3,13 @@ import statistics
 
 import pytest
 
-from hwmodels.cost import cost_model_for
 from hwmodels.efficiency import EFFICIENCIES
 from hwmodels.gemm import SPLITS, TILES, GemmShape, tile_time
 from hwmodels.gpus import GPUS
 from hwmodels.ops import Bound, Gemm, Source
+from hwmodels.roofline import RooflineCostModel
 
-H100, A100 = cost_model_for("h100_sxm"), cost_model_for("a100_sxm")
+H100, A100 = RooflineCostModel(GPUS["h100_sxm"]), RooflineCostModel(GPUS["a100_sxm"])
 
 
 def seconds(cost_model, m, n, k, compute="bf16", weight="bf16"):
@@ -69,7 +69,7 @@ def test_peak_is_within_the_p90_of_the_form(cost_model, measured_tflops, within)
 def test_weight_streams_rise_into_the_measured_range(name, low, high):
     """Measured at m <= 16 from 8 MB to above 500 MB of weights."""
     sizes = [(2048, 2048), (8192, 8192), (28672, 8192), (32768, 16384)]
-    rates = [2 * n * k / seconds(cost_model_for(name), 16, n, k) / 1e12 for n, k in sizes]
+    rates = [2 * n * k / seconds(RooflineCostModel(GPUS[name]), 16, n, k) / 1e12 for n, k in sizes]
     assert rates == sorted(rates)
     assert low < rates[-1] < high
     assert rates[0] < low
@@ -110,7 +110,7 @@ def test_bounds_and_sources():
     assert H100.cost(Gemm(8192, 8192, 8192)).bound is Bound.COMPUTE
     assert H100.cost(Gemm(1, 128, 128)).bound is Bound.LAUNCH
     assert H100.cost(Gemm(1, 128, 128)).source is Source.PHYSICS
-    assert cost_model_for("l40s").cost(Gemm(1, 128, 128)).source is Source.EXTRAPOLATED
+    assert RooflineCostModel(GPUS["l40s"]).cost(Gemm(1, 128, 128)).source is Source.EXTRAPOLATED
     assert H100.cost(Gemm(0, 128, 128)).seconds == 0.0
 
 

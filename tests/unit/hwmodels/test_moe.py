@@ -3,11 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hwmodels.cost import cost_model_for
+from hwmodels.gpus import GPUS
 from hwmodels.moe import expected_active_experts
 from hwmodels.ops import Bound, ExpertGemm, Gemm, Source
+from hwmodels.roofline import RooflineCostModel
 
-H100 = cost_model_for("h100_sxm")
+H100 = RooflineCostModel(GPUS["h100_sxm"])
 QWEN3_30B = ExpertGemm(1, 2048, 768, 1536, 128, 128, 8)
 
 

@@ -1,13 +1,14 @@
 import pytest
 
-from hwmodels.cost import cost_model_for
+from hwmodels.gpus import GPUS
 from hwmodels.host import HOST_COSTS, host_costs_for
 from hwmodels.interpolate import log_interpolate
 from hwmodels.ops import Bound, Elementwise, Sampling
+from hwmodels.roofline import RooflineCostModel
 
 
 def test_elementwise_is_two_us_a_kernel_plus_bytes():
-    h100 = cost_model_for("h100_sxm")
+    h100 = RooflineCostModel(GPUS["h100_sxm"])
     assert h100.cost(Elementwise(0.0, 5)).seconds == pytest.approx(10e-6)
     large = h100.cost(Elementwise(2750e6, 1))
     assert large.seconds == pytest.approx(1e-3 + 2e-6)
@@ -15,7 +16,7 @@ def test_elementwise_is_two_us_a_kernel_plus_bytes():
 
 
 def test_sampling_scales_with_logits():
-    h100 = cost_model_for("h100_sxm")
+    h100 = RooflineCostModel(GPUS["h100_sxm"])
     assert h100.cost(Sampling(0, 128256)).seconds == 0.0
     small, large = (h100.cost(Sampling(seqs, 128256)).seconds for seqs in (1, 256))
     assert small < 20e-6
@@ -23,7 +24,7 @@ def test_sampling_scales_with_logits():
 
 
 def test_launch_floor_in_a_graph_and_eagerly():
-    a100, h200 = cost_model_for("a100_sxm"), cost_model_for("h200_sxm")
+    a100, h200 = RooflineCostModel(GPUS["a100_sxm"]), RooflineCostModel(GPUS["h200_sxm"])
     assert a100.launch_floor_s(100, graph=True) == pytest.approx(140e-6)
     assert a100.launch_floor_s(100, graph=False) == pytest.approx(4.4e-3)
     assert h200.launch_floor_s(100, graph=False) == pytest.approx(2e-3)

@@ -2,8 +2,9 @@ import random
 
 import pytest
 
-from hwmodels.cost import cost_model_for
+from hwmodels.gpus import GPUS
 from hwmodels.ops import Bound, Collective, Source
+from hwmodels.roofline import RooflineCostModel
 from twin.errors import InputError
 from twin.llm.arch import ModelArch, MoeArch
 from twin.llm.cuda_graphs import capture_sizes
@@ -36,7 +37,7 @@ class Counting:
 
 def timer(gpu="h100_sxm", arch=LLAMA_8B, precision=BF16, tp=1, **more):
     more.setdefault("capture_sizes", SIZES)
-    return StepTimer(cost_model_for(gpu), arch, precision, tp, **more)
+    return StepTimer(RooflineCostModel(GPUS[gpu]), arch, precision, tp, **more)
 
 
 def decode(seqs, context):
@@ -45,7 +46,7 @@ def decode(seqs, context):
 
 def plain_seconds(gpu, arch, precision, tp, shape, tokens):
     """The sum over all operations, without caches or lines."""
-    cost_model = cost_model_for(gpu)
+    cost_model = RooflineCostModel(GPUS[gpu])
     ops = dense_ops(arch, precision, tp, tokens, shape.sampled_seqs)
     ops += attention_ops(arch, precision, tp, shape)
     return sum(cost_model.cost(op).seconds for op in ops)
@@ -153,7 +154,7 @@ def test_decode_time_grows_with_kv():
 
 
 def test_repeated_steps_ask_nothing():
-    cost_model = Counting(cost_model_for("h100_sxm"))
+    cost_model = Counting(RooflineCostModel(GPUS["h100_sxm"]))
     timing = StepTimer(cost_model, LLAMA_8B, BF16, 1, capture_sizes=SIZES)
     timing.time(decode(60, 1000))
     first = cost_model.calls
@@ -168,7 +169,9 @@ def test_repeated_steps_ask_nothing():
 def test_stages_in_sequence_add_transfers_only():
     shape = decode(16, 1000)
     one, four = timer(tp=2).time(shape).seconds, timer(tp=2, pp=4).time(shape).seconds
-    send = cost_model_for("h100_sxm").cost(Collective("send_recv", 16 * 4096 * 2 * 2, 2, repeat=3))
+    send = RooflineCostModel(GPUS["h100_sxm"]).cost(
+        Collective("send_recv", 16 * 4096 * 2 * 2, 2, repeat=3)
+    )
     assert four - one == pytest.approx(send.seconds)
 
 

@@ -1,0 +1,224 @@
+"""Held-out error of a profile: rows are taken away, and the cost model must price them.
+
+Three ways to take rows away, since they answer different questions:
+
+- `random rows`: one row in five. Neighbours on every axis are left, as inside a measured shape.
+- `unseen (n, k)` and `unseen heads`: one whole shape in five. What a network whose shapes nobody
+  measured meets.
+- `unseen m`: one whole column of m in five. What a batch size between the measured ones meets.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrate.kernel_fits import all_lines
+from hwmodels.gpus import GPUS
+from hwmodels.measured import MeasuredCostModel
+from hwmodels.measured.tables import kernel_of
+from hwmodels.ops import Collective, DecodeAttention, ExpertGemm, Gemm, PrefillAttention
+from hwmodels.profile import HardwareProfile, HeldOut, Table
+
+SEED = 20
+SHARE = 0.2
+RANDOM = "random rows"
+_MIN_ROWS = 20
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Tables judged together, under one name and split.
+
+    Attributes:
+        groups: columns whose combinations are taken away as a whole; empty: single rows.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    split: str = RANDOM
+    groups: tuple[str, ...] = ()
+
+
+_FULL_HEADS = ("64", "128", "192", "256")
+
+
+def _attention(kernel: str, dtype: str) -> tuple[str, ...]:
+    return tuple(f"{kernel}.{head}.{dtype}" for head in _FULL_HEADS)
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("gemm", ("gemm.bf16",)),
+    Family("gemm, unseen (n, k)", ("gemm.bf16",), "one shape in five", ("n", "k")),
+    Family("gemm, unseen m", ("gemm.bf16",), "one m in five", ("m",)),
+    Family("gemm fp8", ("gemm.fp8",)),
+    Family("gemm fp8_block", ("gemm.fp8_block",)),
+    Family("gemm weight-only", ("gemm.int8", "gemm.int4")),
+    Family("prefill", _attention("prefill", "bf16")),
+    Family(
+        "prefill, unseen heads",
+        _attention("prefill", "bf16"),
+        "one pair of head counts in five",
+        ("heads", "kv_heads"),
+    ),
+    Family("prefill fp8", _attention("prefill", "fp8")),
+    Family("prefill mla", ("prefill.mla.bf16", "prefill.mla.fp8")),
+    Family("decode", _attention("decode", "bf16")),
+    Family(
+        "decode, unseen heads",
+        _attention("decode", "bf16"),
+        "one pair of head counts in five",
+        ("heads", "kv_heads"),
+    ),
+    Family("decode fp8", _attention("decode", "fp8")),
+    Family("decode mla", ("decode.mla.bf16", "decode.mla.fp8")),
+    Family("experts", ("experts.bf16", "experts.fp8", "experts.fp8_block", "experts.mxfp4")),
+    Family("all_reduce", ("nccl.all_reduce", "engine_all_reduce")),
+    Family("other collectives", ("nccl.all_gather", "nccl.reduce_scatter", "nccl.all_to_all")),
+)
+
+
+def held_out_errors(profile: HardwareProfile, seed: int = SEED) -> dict[str, HeldOut]:
+    """Return the error of every family the profile has tables for.
+
+    The interpolators are the cost model's own, built on a profile without the rows taken away.
+    """
+    found = {}
+    for family in FAMILIES:
+        errors = _family_errors(profile, family, seed)
+        if len(errors) >= _MIN_ROWS:
+            found[family.name] = HeldOut(
+                median_pct=round(float(np.median(errors)) * 100, 2),
+                p90_pct=round(float(np.percentile(errors, 90)) * 100, 2),
+                rows=len(errors),
+                seed=seed,
+                split=family.split,
+            )
+    return found
+
+
+def without_random_rows(profile: HardwareProfile, seed: int = SEED) -> HardwareProfile:
+    """Return the profile without the rows that the random split holds out: what fits may see."""
+    tables = {name: _kept(t, ~_held(name, t, (), seed)) for name, t in profile.tables.items()}
+    return replace(profile, tables=tables)
+
+
+def _family_errors(profile: HardwareProfile, family: Family, seed: int) -> NDArray[np.float64]:
+    names = [name for name in family.tables if name in profile.tables]
+    masks = {name: _held(name, profile.tables[name], family.groups, seed) for name in names}
+    tables = dict(profile.tables)
+    tables.update({name: _kept(tables[name], ~mask) for name, mask in masks.items()})
+    reduced = replace(profile, tables=tables)
+    if any(kernel_of(name) == "nccl" for name in names):
+        reduced = replace(
+            reduced, parameters={**profile.parameters, "collectives": all_lines(reduced)}
+        )
+    errors = [_errors(reduced, n, _kept(profile.tables[n], masks[n])) for n in names]
+    return np.concatenate(errors) if errors else np.zeros(0)
+
+
+def _held(name: str, table: Table, groups: tuple[str, ...], seed: int) -> Mask:
+    """One row, or one whole group, in five; first and last sizes of a collective stay."""
+    sequence = np.random.SeedSequence([seed, zlib.crc32(f"{name}{groups}".encode())])
+    random = np.random.default_rng(sequence)
+    if groups:
+        keys = np.stack([table[column].astype(np.int64) for column in groups], axis=1)
+        unique, position = np.unique(keys, axis=0, return_inverse=True)
+        chosen = random.random(len(unique)) < SHARE
+        held: Mask = chosen[position.reshape(-1)]
+        return held
+    held = random.random(len(table["seconds"])) < SHARE
+    if "bytes" in table:
+        sizes = table["bytes"]
+        held &= (sizes > sizes.min()) & (sizes < sizes.max())
+    return held
+
+
+def _kept(table: Table, mask: Mask) -> Table:
+    return {name: column[mask] for name, column in table.items()}
+
+
+def _errors(reduced: HardwareProfile, name: str, rows: Table) -> NDArray[np.float64]:
+    """Absolute relative error of each row."""
+    variant = name.partition(".")[2]
+    model = MeasuredCostModel(
+        reduced,
+        GPUS[reduced.gpu],
+        fp8_kernel="fp8_block" if variant == "fp8_block" else "fp8",
+        as_measured=True,
+    )
+    price = _PRICES[kernel_of(name)]
+    columns = [rows[column].tolist() for column in rows if column != "seconds"]
+    predicted = np.array([price(model, variant, values) for values in zip(*columns, strict=True)])
+    if not len(predicted):
+        return np.zeros(0)
+    errors: NDArray[np.float64] = np.abs(predicted / rows["seconds"].astype(np.float64) - 1)
+    return errors
+
+
+Values = Iterable[int]
+
+
+def _gemm(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    m, n, k = values
+    compute, weight = ("fp8", "fp8") if variant.startswith("fp8") else ("bf16", variant)
+    return model.cost(Gemm(m, n, k, compute, weight)).seconds
+
+
+def _dims(variant: str, kernel: str) -> tuple[int, int, str]:
+    head, _, dtype = variant.partition(".")
+    if head == "mla":
+        return (192, 128, dtype) if kernel == "prefill" else (576, 512, dtype)
+    return int(head), int(head), dtype
+
+
+def _prefill(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    heads, kv_heads, batch, length = values
+    qk_dim, v_dim, dtype = _dims(variant, "prefill")
+    op = PrefillAttention(length, length, heads, kv_heads, qk_dim, v_dim, dtype)
+    return model.prefill.batch_seconds(op, batch)[0]
+
+
+def _decode(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    heads, kv_heads, batch, length = values
+    qk_dim, v_dim, dtype = _dims(variant, "decode")
+    width = qk_dim if qk_dim != v_dim else 2 * kv_heads * qk_dim
+    num_bytes = width * (1.0 if dtype == "fp8" else 2.0)
+    op = DecodeAttention(
+        batch, batch * length, length, heads, kv_heads, qk_dim, v_dim, num_bytes, dtype
+    )
+    return model.cost(op).seconds
+
+
+def _experts(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    hidden, intermediate, experts, local, topk, tokens = values
+    compute = "fp8" if variant.startswith("fp8") else "bf16"
+    weight = "fp8" if variant.startswith("fp8") else variant
+    op = ExpertGemm(
+        tokens, hidden, intermediate, 2 * intermediate, experts, local, topk, compute, weight
+    )
+    return model.cost(op).seconds
+
+
+def _nccl(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    ranks, num_bytes = values
+    return model.cost(Collective(variant, float(num_bytes), ranks, custom_allowed=False)).seconds
+
+
+def _engine(model: MeasuredCostModel, _variant: str, values: Values) -> float:
+    ranks, num_bytes = values
+    return model.cost(Collective("all_reduce", float(num_bytes), ranks)).seconds
+
+
+_PRICES: dict[str, Callable[[MeasuredCostModel, str, Values], float]] = {
+    "gemm": _gemm,
+    "prefill": _prefill,
+    "decode": _decode,
+    "experts": _experts,
+    "nccl": _nccl,
+    "engine_all_reduce": _engine,
+}

@@ -1,0 +1,69 @@
+"""`twin-calibrate holdout`: the held-out error of a profile's tables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hwmodels.profile import HardwareProfile
+from twin.cli.output import JSON_HELP
+
+
+def holdout_command(
+    profile: Annotated[
+        str, typer.Argument(metavar="PROFILE", help="A shipped profile, or a file.")
+    ],
+    seed: Annotated[int | None, typer.Option("--seed", help="Which rows are held out.")] = None,
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
+) -> None:
+    """Take rows away, price them from what is left, and print the errors by kernel family."""
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from calibrate.holdout import SEED, held_out_errors
+    from twin.cli.output import console_for, emit_json
+
+    opened = open_named(profile)
+    errors = held_out_errors(opened, SEED if seed is None else seed)
+    table = Table(title=f"{opened.name}: held-out error", title_justify="left")
+    for heading in ("kernels", "held out", "rows", "median %", "P90 %"):
+        table.add_column(heading, justify="left" if heading in ("kernels", "held out") else "right")
+    for family, error in errors.items():
+        table.add_row(
+            family,
+            error.split,
+            f"{error.rows:,}",
+            f"{error.median_pct:.1f}",
+            f"{error.p90_pct:.1f}",
+        )
+    console_for(json_file).print(table)
+    found = {family: asdict(error) for family, error in errors.items()}
+    emit_json({"profile": opened.name, "held_out": found}, json_file)
+
+
+def open_named(profile: str) -> HardwareProfile:
+    """Return a shipped profile by name, or one in a file.
+
+    Raises:
+        InputError: there is neither, or it cannot be used.
+    """
+    from hwmodels.profile import ProfileError, open_profile, shipped_profiles
+    from twin.errors import InputError
+    from twin.naming import remedy_for
+
+    shipped = shipped_profiles()
+    path = shipped.get(profile, Path(profile))
+    if not path.exists():
+        raise InputError(f"no profile {profile!r}", remedy=remedy_for(profile, shipped))
+    try:
+        opened = open_profile(path)
+    except ProfileError as error:
+        raise InputError(str(error)) from None
+    if opened.kind != "kernels":
+        raise InputError(
+            f"holds {opened.kind}, not single kernels",
+            where=str(path),
+            remedy="name a kernel profile",
+        )
+    return opened

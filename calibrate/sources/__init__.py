@@ -1,0 +1,1 @@
+"""Importers: from other people's and our own measurements to hardware profiles."""

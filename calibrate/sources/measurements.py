@@ -1,0 +1,78 @@
+"""From our own `Measurement` rows to a hardware profile."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from calibrate.measurement import Measurement, read_measurements
+from calibrate.sources.tabulate import Columns, tabulate
+from hwmodels.gpus import GPUS
+from hwmodels.measured.tables import COLUMNS, kernel_of
+from hwmodels.profile import HardwareProfile, Provenance, profile_name
+from twin.errors import InputError
+
+
+def import_measurements(path: Path, gpu: str, engine: str, version: str | None) -> HardwareProfile:
+    """Return a profile of the rows of one GPU and engine in a file, nothing fitted yet.
+
+    Args:
+        version: needed if the file holds several versions of the engine.
+
+    Raises:
+        InputError: bad rows, none of that GPU and engine, or several versions, drivers or L2
+            states of one kernel.
+    """
+    rows = [row for row in read_measurements(path) if (row.gpu, row.engine) == (gpu, engine)]
+    if version is not None:
+        rows = [row for row in rows if row.engine_version == version]
+    where = f"{path}, {gpu} under {engine}"
+    if not rows or gpu not in GPUS:
+        raise InputError("no measurements of that GPU and engine", where=where)
+    engine_version = _only(rows, "engine_version", where)
+    decode = [row for row in rows if kernel_of(row.kernel) == "decode"]
+    facts = {"decode_l2": _only(decode, "l2", where)} if decode else {}
+    tables = {
+        kernel: _table([row for row in rows if row.kernel == kernel])
+        for kernel in sorted({row.kernel for row in rows})
+    }
+    versions = {f"driver {row.driver}, CUDA {row.cuda}" for row in rows}
+    libraries = dict(sorted({item for row in rows for item in row.versions.items()}))
+    clocks = sorted(row.sm_clock_hz / 1e6 for row in rows)
+    return HardwareProfile(
+        name=profile_name(gpu, engine, engine_version),
+        gpu=gpu,
+        engine=engine,
+        engine_version=engine_version,
+        kind="kernels",
+        provenance=Provenance(
+            source=f"own measurements, {path.name}",
+            licence="Apache-2.0",
+            date=max(row.measured_on for row in rows),
+            versions={"host": "; ".join(sorted(versions)), **libraries},
+            notes=(
+                f"SM clock {clocks[0]:.0f}-{clocks[-1]:.0f} MHz while measuring",
+                f"{len({row.kernel_sha256 for row in rows})} kernel sources",
+            ),
+        ),
+        tables=tables,
+        facts=facts,
+    )
+
+
+def _only(rows: Sequence[Measurement], field: str, where: str) -> str:
+    values = sorted({str(getattr(row, field)) for row in rows})
+    if len(values) > 1:
+        raise InputError(
+            f"rows of several {field}: {', '.join(values)}",
+            where=where,
+            remedy="keep one kind of rows in a file, or name the version",
+        )
+    return values[0]
+
+
+def _table(rows: Sequence[Measurement]) -> Columns:
+    axes = COLUMNS[kernel_of(rows[0].kernel)]
+    shape = {axis: np.array([row.shape[axis] for row in rows], dtype=np.int64) for axis in axes}
+    table, _ = tabulate(shape, np.array([row.seconds_median for row in rows]))
+    return table
