@@ -71,9 +71,22 @@ def test_every_field_of_a_turn_is_compared(tmp_path: Path, field: str) -> None:
 
 def test_a_field_on_one_side_only_differs(tmp_path: Path) -> None:
     report = replay(tmp_path, OVERLAP, lambda value: value["steps"][2].update(idle=True))
-    assert report.first_difference.got == {"idle": "(absent)"}
+    assert report.first_difference.got == {"idle": False}
     report = replay(tmp_path, OVERLAP, lambda value: value["steps"][2].pop("decode"))
     assert report.first_difference.expected == {"decode": "(absent)"}
+
+
+def test_a_recorder_may_write_what_did_not_happen(tmp_path: Path) -> None:
+    def edit(value: dict[str, Any]) -> None:
+        for step in value["steps"]:
+            step.setdefault("idle", False)
+            step["preempted"] = []
+
+    assert replay(tmp_path, MIXED, edit).passed
+
+
+def test_without_a_given_context_the_longest_request_tells_it(tmp_path: Path) -> None:
+    assert replay(tmp_path, OVERLAP, put("config", "context_length", None)).passed
 
 
 def test_what_became_of_the_requests_is_compared(tmp_path: Path) -> None:

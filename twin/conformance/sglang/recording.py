@@ -99,7 +99,8 @@ def _limits(config: dict[str, Any], effective: dict[str, Any], where: str) -> Sg
     try:
         return SglangLimits(
             max_total_num_tokens=effective["max_total_num_tokens"],
-            context_length=config["context_length"],
+            # Without a given length the model's own holds; it shows in the longest request.
+            context_length=config["context_length"] or effective["max_req_len"] + 1,
             max_running_requests=effective["max_running_requests"],
             page_size=effective["page_size"],
             chunked_prefill_size=-1 if chunk is None else chunk,

@@ -78,8 +78,10 @@ class Replay:
         for _ in range(results):
             self._process(got)
         idle = launch is None and not got["processed"]
-        if idle:
-            got["idle"] = True
+        if idle or "idle" in step:
+            got["idle"] = idle
+        if "preempted" in step:
+            got.setdefault("preempted", [])
         got["end"] = observer.memory()
         self._advance(idle)
         return got

@@ -64,7 +64,7 @@ CONFIG: Schema = {
     "prefill_max_requests": _or_null(_TOKENS),
     "enable_priority_scheduling": _BOOLEAN,
     "retraction_policy": _TEXT,
-    "context_length": _TOKENS,
+    "context_length": _or_null(_TOKENS),
     "env": _OBJECT,
 }
 
@@ -74,6 +74,7 @@ EFFECTIVE: Schema = {
     "max_prefill_tokens": _TOKENS,
     "chunked_prefill_size": _or_null((is_integer, "a whole number")),
     "page_size": _between(1, 65_536),
+    "max_req_len": _TOKENS,
     "enable_overlap": _BOOLEAN,
 }
 

@@ -29,6 +29,8 @@ def next_batch(core: SglangCore, plan: StepPlan) -> Launch | None:
     if core.running:
         jobs = decode_running(core, plan)
         if jobs:
+            # SGLang's batch still carries the count of the prefill that it grew from.
+            core.work_tokens += core.carried_tokens
             return _decode_batch(jobs, plan)
     return None
 
@@ -44,6 +46,7 @@ def _merge_last(core: SglangCore) -> None:
         return
     if not core.running:
         core.full = False
+        core.carried_tokens = core.last_tokens
     core.running += joining
 
 
@@ -69,6 +72,8 @@ def _prefill_batch(core: SglangCore, admitted: PrefillPass, plan: StepPlan) -> L
         _enter_decodes(launch.decode, plan)
     launch.jobs = batch + launch.decode
     core.last = list(launch.jobs)
+    core.last_tokens = plan.total_tokens
+    core.work_tokens += plan.total_tokens
     return launch
 
 
@@ -79,7 +84,6 @@ def _enter_prefills(core: SglangCore, launch: Launch, plan: StepPlan) -> None:
         job.retracted = False
         plan.scheduled.append((state, tokens))
         plan.total_tokens += tokens
-        core.prefill_tokens += tokens
         if job is launch.chunked:
             job.middle_chunks += 1
         else:
@@ -119,7 +123,6 @@ def _mixed_decodes(core: SglangCore) -> list[Job]:
     for job in core.running:
         job.refresh()
         job.extend_end = job.state.num_computed
-    core.prefill_tokens += len(core.running)
     jobs = core.running
     core.running = []
     return jobs

@@ -52,7 +52,9 @@ class SglangCore:
         settled: an idle turn has passed since the last work.
         someone_left: a request in `running` may have finished.
         ordering_passes: passes over the queue that may refresh its prefixes.
-        prefill_tokens: launched so far.
+        work_tokens: what `hrrn` takes for the prefill tokens launched so far.
+        last_tokens: tokens of the last prefill batch, its mixed decodes included.
+        carried_tokens: `last_tokens` of the batch that the running one grew from.
         made_way: running requests preempted in this turn for more urgent ones.
         aborted: requests that ended without a result to tell of it.
         shuffle: stream of the `random` order.
@@ -62,14 +64,15 @@ class SglangCore:
         "_joined",
         "aborted",
         "cache",
+        "carried_tokens",
         "chunked",
         "full",
         "last",
+        "last_tokens",
         "launches",
         "limits",
         "made_way",
         "ordering_passes",
-        "prefill_tokens",
         "prefix",
         "ratio",
         "running",
@@ -78,6 +81,7 @@ class SglangCore:
         "someone_left",
         "unfinished",
         "waiting",
+        "work_tokens",
     )
 
     def __init__(self, limits: SglangLimits) -> None:
@@ -95,7 +99,9 @@ class SglangCore:
         self.settled = True
         self.someone_left = False
         self.ordering_passes = 0
-        self.prefill_tokens = 0
+        self.work_tokens = 0
+        self.last_tokens = 0
+        self.carried_tokens = 0
         self.made_way: list[Job] = []
         self.aborted: list[RequestState] = []
         self.shuffle = random.Random(_SHUFFLE_SEED)  # noqa: S311 (an order, not a secret)
@@ -110,7 +116,7 @@ class SglangCore:
         """Put a request at the end of the queue."""
         job.queued = self._joined
         self._joined += 1
-        job.arrival_work = self.prefill_tokens
+        job.arrival_work = self.work_tokens
         self.waiting.append(job)
 
     def retract(self, job: Job, remaining: int, plan: StepPlan) -> None:

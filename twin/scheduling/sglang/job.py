@@ -25,7 +25,7 @@ class Job:
         urgency: priority in the order of the queue (the larger first).
         keys: keys of prompt and answer for the prefix tree; empty without it.
         queued: when it last joined the queue, a running number.
-        arrival_work: prefill tokens launched before it joined (`hrrn`).
+        arrival_work: `SglangCore.work_tokens` when it joined.
         prefix: tokens that were in KV when its last prefill was decided.
         matched: tokens of the last match while waiting, at most all but the last token.
         extend_end: end of its last prefill.

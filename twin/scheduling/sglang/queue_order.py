@@ -136,7 +136,7 @@ def _hrrn(core: SglangCore, later: set[Job]) -> None:
         uncached = job.prompt - job.matched
         if uncached <= 0:
             return (-inf, *tie)
-        return (-max(0, core.prefill_tokens - job.arrival_work) / uncached, *tie)
+        return (-max(0, core.work_tokens - job.arrival_work) / uncached, *tie)
 
     core.waiting.sort(key=rank)
 
