@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twin.request import Request, RequestState, SegmentContent, Status
 from twin.scheduling.trtllm import TrtllmLimits, TrtllmScheduler
+from twin.scheduling.trtllm.siblings import Siblings, prefix_key
 from twin.step import StepPlan
 
 SETTINGS = settings(
@@ -259,3 +260,52 @@ def test_ample_memory_pauses_nobody(case: Case, spare: int) -> None:
     blocks = spare + sum(case.limits.blocks_to_completion(request) for request in case.requests)
     ample = replace(case, limits=replace(case.limits, num_blocks=blocks + 1))
     assert all(state.preemptions == 0 for state in Run(ample).drive().states)
+
+
+@st.composite
+def contents(draw: Any) -> list[tuple[Request, int]]:
+    """Requests that share 4 + 1 tokens, then part ways at random, and how much a block holds."""
+    made = []
+    for index in range(draw(st.integers(1, 8))):
+        cuts = sorted(draw(st.sets(st.integers(5, 12), max_size=3)))
+        ids = [1]
+        for cut in cuts:  # chained: an id stands for all before it too
+            ids.append(hash((ids[-1], cut, draw(st.integers(0, 1)))) % 10**6)
+        content = SegmentContent(tuple(ids), (*cuts, 99))
+        made.append((Request(index, 0.0, 50, 1, content=content), draw(st.integers(1, 8))))
+    return made
+
+
+@SETTINGS
+@given(contents(), contents(), st.integers(1, 8), st.data())
+def test_bisection_finds_what_comparing_every_block_finds(
+    stored: list[tuple[Request, int]],
+    asking: list[tuple[Request, int]],
+    most: int,
+    data: Any,
+) -> None:
+    siblings = Siblings(4)
+    alive: dict[int, tuple[Request, int]] = {}
+    for block, (request, filled) in enumerate(stored):
+        siblings.add(block, request, filled)
+        alive[block] = (request, filled)
+        if data.draw(st.booleans()):
+            siblings.longest_match(asking[0][0], most, None)  # builds an index midway
+        if data.draw(st.integers(0, 3)) == 0:
+            siblings.remove(block)
+            del alive[block]
+    for request, _ in asking:
+        common = {
+            block: max(
+                length
+                for length in range(min(filled, most) + 1)
+                if prefix_key(other, 4 + length) == prefix_key(request, 4 + length)
+            )
+            for block, (other, filled) in alive.items()
+        }
+        longest = max(common.values(), default=0)
+        found = siblings.longest_match(request, most, None)
+        if not longest:
+            assert found is None
+        else:
+            assert found == (min(b for b, n in common.items() if n == longest), longest)

@@ -3,17 +3,9 @@
 from collections.abc import Sequence
 
 from twin.request import Request
+from twin.scheduling.trtllm.siblings import Siblings, prefix_key
 
 ROOT = -1
-
-
-def prefix_key(request: Request, num_tokens: int) -> int:
-    """Return the identity of the first `num_tokens` tokens of a request.
-
-    Equal keys at equal lengths mean equal tokens; a request without content equals itself alone.
-    """
-    content = request.content
-    return ~request.index if content is None else content.block_keys(num_tokens, num_tokens)[0]
 
 
 class RadixTree:
@@ -37,8 +29,7 @@ class RadixTree:
         "_key_of",
         "_origin",
         "_parent",
-        "_prefix_keys",
-        "_starts",
+        "_siblings",
         "num_children",
         "tokens_per_block",
     )
@@ -52,10 +43,8 @@ class RadixTree:
         self._children: dict[int, dict[int, None]] = {}
         self._filled = [0] * num_blocks  # tokens; 0: not in the tree
         self._origin: list[tuple[Request, int] | None] = [None] * num_blocks
-        # Blocks by (position, identity up to and including their first token): the candidates of
-        # a partial match without a look at every child.
-        self._starts: dict[tuple[int, int], dict[int, None]] = {}
-        self._prefix_keys: list[dict[int, int]] = [{} for _ in range(num_blocks)]
+        # By (position, identity up to and including the first token there).
+        self._siblings: dict[tuple[int, int], Siblings] = {}
 
     def __contains__(self, block: int) -> bool:
         return self._filled[block] > 0
@@ -103,9 +92,9 @@ class RadixTree:
         parent = ROOT if not position else self._block_of.get(keys[position - 1])
         if parent is None:
             return
-        for block in self._candidates(request, position):
-            if self._filled[block] == filled == self._common(request, block, position, filled):
-                return
+        siblings = self._siblings.get(self._place(request, position))
+        if siblings is not None and siblings.holds_exactly(request, filled):
+            return
         self._insert(request, blocks[position], parent, position, filled)
 
     def partial_match(
@@ -122,20 +111,15 @@ class RadixTree:
         Returns:
             (block, tokens matched), of equal ones the first stored; None: not even one token.
         """
-        best, best_tokens = ROOT, 0
-        if max_tokens < 1:
+        siblings = self._siblings.get(self._place(request, position))
+        if max_tokens < 1 or siblings is None:
             return None
-        for block in self._candidates(request, position):
-            if allowed is not None and (allowed[block] or self.num_children[block]):
-                continue
-            most = min(max_tokens, self._filled[block])
-            if most > best_tokens:
-                tokens = self._common(request, block, position, most)
-                if tokens > best_tokens:
-                    best, best_tokens = block, tokens
-            if best_tokens == max_tokens:
-                break
-        return (best, best_tokens) if best_tokens else None
+        if allowed is None:
+            return siblings.longest_match(request, max_tokens, None)
+        num_children = self.num_children
+        return siblings.longest_match(
+            request, max_tokens, lambda block: not (allowed[block] or num_children[block])
+        )
 
     def remove(self, block: int) -> None:
         """Take a block and whatever follows it out of the tree."""
@@ -153,10 +137,10 @@ class RadixTree:
         if origin is None:  # pragma: no cover - every block in the tree has one
             return
         request, position = origin
-        start = (position, self._first_token_key(request, position))
-        del self._starts[start][block]
-        if not self._starts[start]:
-            del self._starts[start]
+        place = self._place(request, position)
+        self._siblings[place].remove(block)
+        if not self._siblings[place]:
+            del self._siblings[place]
         parent = self._parent[block]
         if parent != ROOT:
             del self._children[parent][block]
@@ -165,7 +149,6 @@ class RadixTree:
             self.num_children[parent] -= 1
         self._origin[block] = None
         self._filled[block] = 0
-        self._prefix_keys[block].clear()
 
     def _insert(
         self, request: Request, block: int, parent: int, position: int, filled: int
@@ -176,37 +159,11 @@ class RadixTree:
         if parent != ROOT:
             self._children.setdefault(parent, {})[block] = None
             self.num_children[parent] += 1
-        start = (position, self._first_token_key(request, position))
-        self._starts.setdefault(start, {})[block] = None
+        place = self._place(request, position)
+        siblings = self._siblings.get(place)
+        if siblings is None:
+            siblings = self._siblings[place] = Siblings(position * self.tokens_per_block)
+        siblings.add(block, request, filled)
 
-    def _first_token_key(self, request: Request, position: int) -> int:
-        return prefix_key(request, position * self.tokens_per_block + 1)
-
-    def _candidates(self, request: Request, position: int) -> Sequence[int]:
-        start = (position, self._first_token_key(request, position))
-        return tuple(self._starts.get(start, ()))
-
-    def _common(self, request: Request, block: int, position: int, most: int) -> int:
-        """Return how many of the first `most` tokens of a block a request shares; at least 1."""
-        start = position * self.tokens_per_block
-        if self._prefix_key_of(block, start + most) == prefix_key(request, start + most):
-            return most
-        low, high = 1, most  # `low` tokens are equal, `high` are not
-        while high - low > 1:
-            middle = (low + high) // 2
-            length = start + middle
-            if self._prefix_key_of(block, length) == prefix_key(request, length):
-                low = middle
-            else:
-                high = middle
-        return low
-
-    def _prefix_key_of(self, block: int, num_tokens: int) -> int:
-        known = self._prefix_keys[block]
-        key = known.get(num_tokens)
-        if key is None:
-            origin = self._origin[block]
-            if origin is None:  # pragma: no cover - candidates are in the tree
-                raise KeyError(block)
-            key = known[num_tokens] = prefix_key(origin[0], num_tokens)
-        return key
+    def _place(self, request: Request, position: int) -> tuple[int, int]:
+        return position, prefix_key(request, position * self.tokens_per_block + 1)

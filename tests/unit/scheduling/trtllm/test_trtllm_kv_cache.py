@@ -7,7 +7,7 @@ import pytest
 
 from twin.request import Request, RequestState, SegmentContent
 from twin.scheduling.trtllm.kv_cache import KvCache
-from twin.scheduling.trtllm.radix_tree import prefix_key
+from twin.scheduling.trtllm.siblings import prefix_key
 
 Make = Callable[..., Any]
 REUSE = {"enable_block_reuse": True}
