@@ -133,7 +133,7 @@ def queued_s(result: SimulationResult) -> Floats:
     requests, steps = result.requests, result.steps
     arrived = requests.arrival_s + LAYER_HOST.api_s
     queued = arrived.copy()
-    for core in np.unique(requests.replica):
+    for core in np.unique(steps.replica):
         calls = steps.scheduled_s[steps.replica == core]
         mine = np.flatnonzero(requests.replica == core)
         # The clock adds the same terms in the same order: equal instants are equal.
