@@ -227,6 +227,28 @@ def test_only_leaves_go_and_else_a_block_with_all_that_follows(limits: Make) -> 
     assert kv.num_free == 2
 
 
+def test_a_leaf_goes_before_an_older_block_with_successors(limits: Make) -> None:
+    kv = KvCache(limits(**REUSE, num_blocks=5))
+    a, b = state_of(0, 20, (1, 2), (10, 20)), state_of(1, 20, (1, 3), (10, 20))
+    late: list[int] = []
+    kv.allocate(1, late)
+    for state in (a, b):
+        state.num_output = 1
+        kv.allocate(2, state.blocks)
+        state.num_computed = 20
+        kv.store(state, 20)
+    kv.release(a)
+    head_of_a = kv.matched(a, 21)[0]
+    kv.allocate(1, [])  # the tail of a; what hangs under its head now is b's
+    c = RequestState(Request(2, 0.0, 1, 1), blocks=late)
+    kv.release(c)
+    assert kv.free_order() == [head_of_a, late[0]]
+    taken: list[int] = []
+    kv.allocate(1, taken)
+    assert taken == late
+    assert len(kv.matched(b, 21)) == 2
+
+
 def test_a_request_without_content_equals_itself_alone() -> None:
     one, other = (Request(index, 0.0, 5, 1) for index in (0, 1))
     assert prefix_key(one, 3) == prefix_key(one, 4)

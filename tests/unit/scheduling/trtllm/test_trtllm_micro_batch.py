@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from twin.request import Request, RequestState
+from twin.scheduling.trtllm.active import ActiveRequest
 from twin.scheduling.trtllm.chunking import Prompt, equal_progress, first_come_first_served
+from twin.scheduling.trtllm.kv_cache import KvCache
+from twin.scheduling.trtllm.micro_batch import micro_batch
 
 Make = Callable[..., Any]
 
@@ -61,6 +65,18 @@ def test_budget_counts_generations(bench: Make, chunks: Make) -> None:
         run.step()
         run.add(prompt)
         assert ((2, prompt) in chunks(run.step())) is together
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_the_walk_ends_at_max_batch_size(limits: Make, chunked: bool) -> None:
+    # Fetching keeps the active ones within it too; the walk counts for itself.
+    few = limits(max_batch_size=2, enable_chunked_prefill=chunked)
+    generation = RequestState(Request(0, 0.0, 10, 9), num_computed=10, num_output=1, blocks=[0])
+    states = [generation] + [RequestState(Request(i, 0.0, 10, 9)) for i in (1, 2)]
+    taken = [ActiveRequest(state, 10, 9, 2) for state in states]
+    batch = micro_batch(taken, few, KvCache(few))
+    assert batch.generations == taken[:1]
+    assert batch.contexts == [(taken[1], 10)]
 
 
 def test_max_batch_size_counts_contexts_too(bench: Make, chunks: Make) -> None:

@@ -8,9 +8,11 @@ from twin.scheduling.trtllm.active import ActiveRequest
 
 @dataclass(slots=True)
 class Selection:
-    """Attributes:
-    taken: requests that may run, in the order in which the micro-batch scheduler sees them.
-    paused: requests that lose their blocks now.
+    """The outcome of one capacity pass.
+
+    Attributes:
+        taken: requests that may run, in the order in which the micro-batch scheduler sees them.
+        paused: requests that lose their blocks now.
     """
 
     taken: list[ActiveRequest]
