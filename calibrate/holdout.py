@@ -87,18 +87,22 @@ def held_out_errors(profile: HardwareProfile, seed: int = SEED) -> dict[str, Hel
 
     The interpolators are the cost model's own, built on a profile without the rows taken away.
     """
-    found = {}
-    for family in FAMILIES:
-        errors = _family_errors(profile, family, seed)
-        if len(errors) >= _MIN_ROWS:
-            found[family.name] = HeldOut(
-                median_pct=round(float(np.median(errors)) * 100, 2),
-                p90_pct=round(float(np.percentile(errors, 90)) * 100, 2),
-                rows=len(errors),
-                seed=seed,
-                split=family.split,
-            )
-    return found
+    found = {family.name: family_error(profile, family, seed) for family in FAMILIES}
+    return {name: error for name, error in found.items() if error is not None}
+
+
+def family_error(profile: HardwareProfile, family: Family, seed: int = SEED) -> HeldOut | None:
+    """Return the error of one family; None if the profile has too few rows to tell."""
+    errors = _family_errors(profile, family, seed)
+    if len(errors) < _MIN_ROWS:
+        return None
+    return HeldOut(
+        median_pct=round(float(np.median(errors)) * 100, 2),
+        p90_pct=round(float(np.percentile(errors, 90)) * 100, 2),
+        rows=len(errors),
+        seed=seed,
+        split=family.split,
+    )
 
 
 def without_random_rows(profile: HardwareProfile, seed: int = SEED) -> HardwareProfile:

@@ -1,7 +1,7 @@
 """In one phrase: what the durations of a GPU rest on."""
 
 from hwmodels.efficiency import EFFICIENCIES
-from hwmodels.profile import HardwareProfile, find_shipped, open_profile
+from hwmodels.profile import HardwareProfile, find_shipped, open_profile, shipped_profiles
 
 _FAMILIES = ("gemm", "prefill", "decode", "launch")
 _JUDGED = ("gemm", "prefill", "decode", "all_reduce")
@@ -12,14 +12,28 @@ def durations_rest_on(
 ) -> str:
     """Return what prices a GPU's operations under an engine.
 
-    For example `measured under vllm 0.24.0; held-out error, median/P90 %: gemm 2.6/9.7, ...`, or
-    `roofline, unmeasured: datasheet with efficiencies of h100_sxm`.
+    For example `kernels measured under vllm 0.24.0; held-out error, median/P90 %: gemm 2.6/9.7,
+    ...`, or `roofline, unmeasured: datasheet with efficiencies of h100_sxm`.
 
     Raises:
         KeyError: there is no such GPU.
     """
     path = find_shipped(gpu_name, engine, engine_version)
-    return _roofline(gpu_name) if path is None else _measured(open_profile(path))
+    if path is not None:
+        return _measured(open_profile(path))
+    layers = [profile for profile in profiles_of(gpu_name) if profile.kind == "layers"]
+    known = [f"layers of {p.facts.get('llm')} measured under {p.engine}" for p in layers]
+    return "; ".join([*known, _roofline(gpu_name)])
+
+
+def profiles_of(gpu_name: str) -> list[HardwareProfile]:
+    """Return the shipped profiles of a GPU, tables unread."""
+    opened = (
+        open_profile(path)
+        for name, path in shipped_profiles().items()
+        if name.startswith(f"{gpu_name}-")
+    )
+    return [profile for profile in opened if profile.gpu == gpu_name]
 
 
 def _measured(profile: HardwareProfile) -> str:
@@ -28,7 +42,7 @@ def _measured(profile: HardwareProfile) -> str:
         for family in _JUDGED
         if family in profile.held_out
     ]
-    text = f"measured under {profile.engine} {profile.engine_version}"
+    text = f"kernels measured under {profile.engine} {profile.engine_version}"
     if not errors:
         return text
     return f"{text}; held-out error, median/P90 %: {', '.join(errors)}"

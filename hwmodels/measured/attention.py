@@ -18,7 +18,7 @@ from hwmodels.spec import GpuSpec
 
 # A chunk that joins the kernel of another costs what one sequence adds to a batch: the slope
 # between one sequence and this many.
-_JOINED_BATCH = 4
+_JOINED_BATCH = 16
 
 # How far gaps follow the (batch, length) axes: prefill is smoother along the batch, decode along
 # the length, on all three GPUs.
@@ -213,7 +213,11 @@ class MeasuredDecode:
             sources.append(source)
         exact = enclosed and shares[0].pair == (op.heads, op.kv_heads)
         source = _worst(sources, exact, enclosed and own)
-        seconds = self._layer_s(op, self._warm) * op.repeat * math.exp(total)
+        layer_s = self._layer_s(op, self._warm)
+        if self._table_warm and not self._warm:
+            # A fit may see no gain from the L2; a cold one is never the faster.
+            layer_s = max(layer_s, self._layer_s(op, True))
+        seconds = layer_s * op.repeat * math.exp(total)
         return OpCost(seconds, base.bound, source, base.kernels)
 
     def _layer_s(self, op: DecodeAttention, l2_warm: bool) -> float:

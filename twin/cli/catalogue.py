@@ -56,7 +56,7 @@ def gpus_command(json_file: JsonOption = None) -> None:
     from rich.table import Table
 
     from hwmodels.gpus import GPUS
-    from hwmodels.provenance import durations_rest_on
+    from hwmodels.provenance import durations_rest_on, profiles_of
     from twin.units import GIB
 
     rows: list[dict[str, Any]] = []
@@ -68,17 +68,20 @@ def gpus_command(json_file: JsonOption = None) -> None:
                 "hbm_bytes_per_s": gpu.hbm_bytes_per_s,
                 "bf16_flops_per_s": gpu.flops_per_s["bf16"],
                 "durations": durations_rest_on(name),
+                "profiles": [profile.name for profile in profiles_of(name)],
             }
         )
     table = Table(title="GPUs", title_justify="left")
-    for heading in ("name", "memory", "bandwidth", "bf16 dense", "durations"):
-        table.add_column(heading, justify="left" if heading in ("name", "durations") else "right")
+    left = ("name", "profiles", "durations")
+    for heading in ("name", "memory", "bandwidth", "bf16 dense", "profiles", "durations"):
+        table.add_column(heading, justify="left" if heading in left else "right")
     for row in rows:
         table.add_row(
             row["name"],
             f"{row['memory_bytes'] / GIB:.1f} GiB",
             f"{row['hbm_bytes_per_s'] / 1e9:,.0f} GB/s",
             f"{row['bf16_flops_per_s'] / 1e12:,.0f} TFLOP/s",
+            "\n".join(name.removeprefix(f"{row['name']}-") for name in row["profiles"]),
             row["durations"],
         )
     console_for(json_file).print(table)

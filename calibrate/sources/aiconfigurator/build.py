@@ -27,8 +27,10 @@ ENGINES = ("vllm", "sglang", "trtllm")
 PACKAGE = "aiconfigurator-core 0.12.0"
 _DATE = "2026"
 
-# vLLM and SGLang hand over to NCCL from 8 MiB; TensorRT-LLM's strategies cover all sizes.
-_LIMIT_BYTES = {"vllm": 8 * 2**20, "sglang": 8 * 2**20, "trtllm": 0}
+# Size from which the engine's own all-reduce hands over to NCCL: vLLM from 8 MiB, SGLang above it
+# (its table jumps between 8 and 16 MiB). TensorRT-LLM's strategies cover all sizes; where A100's
+# table jumps, between 1 and 2 MiB, isn't documented and is interpolated.
+_LIMIT_BYTES = {"vllm": 8 * 2**20, "sglang": 8 * 2**20 + 1, "trtllm": 0}
 
 
 def import_profile(

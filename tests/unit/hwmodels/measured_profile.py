@@ -15,10 +15,10 @@ from hwmodels.ops import DecodeAttention, ExpertGemm, Gemm, PrefillAttention
 from hwmodels.profile import HardwareProfile, Provenance
 
 H100, FIT = GPUS["h100_sxm"], EFFICIENCIES["h100_sxm"]
-SIZES = (1024, 4096, 16384)
-TOKENS = (1, 8, 64, 512, 4096)
-BATCHES = (1, 4, 16, 64)
-LENGTHS = (16, 128, 1024, 8192)
+SIZES = (1024, 2048, 4096, 8192, 16384)
+TOKENS = (1, 2, 8, 64, 256, 512, 4096)
+BATCHES = (1, 2, 4, 16, 32, 64)
+LENGTHS = (16, 64, 128, 512, 1024, 4096, 8192)
 
 Row = dict[str, int]
 
@@ -58,7 +58,7 @@ def table(
 
 def profile(factor: float = 1.3, **more: Any) -> HardwareProfile:
     """A profile of H100 with every kernel `factor` times as slow as physics."""
-    heads = {"heads": (8, 32), "kv_heads": (8,), "batch": BATCHES, "length": LENGTHS}
+    heads = {"heads": (8, 16, 32), "kv_heads": (8,), "batch": BATCHES, "length": LENGTHS}
     fields: dict[str, Any] = {
         "name": "h100_sxm-vllm-0.0.1",
         "gpu": "h100_sxm",
