@@ -8,6 +8,8 @@ import typer
 
 from calibrate.holdout_command import holdout_command
 from calibrate.import_command import import_command
+from calibrate.import_layers import import_layers_command
+from calibrate.replay_command import replay_command
 from twin.cli.output import JSON_HELP, emit_json
 from twin.cli.running import run
 
@@ -23,6 +25,8 @@ app = typer.Typer(
 
 app.command("import")(import_command)
 app.command("holdout")(holdout_command)
+app.command("import-layers")(import_layers_command)
+app.command("replay")(replay_command)
 
 
 @app.callback()
