@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from calibrate.accuracy_command import accuracy_command
 from calibrate.holdout_command import holdout_command
 from calibrate.import_command import import_command
 from calibrate.import_layers import import_layers_command
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 
 
+app.command("accuracy")(accuracy_command)
 app.command("import")(import_command)
 app.command("holdout")(holdout_command)
 app.command("import-layers")(import_layers_command)

@@ -1,12 +1,15 @@
-"""Host time around the GPU: priors by engine, to be replaced by fits.
+"""Host time around the GPU, by engine: fits to measured serving rows, and priors beside them.
 
-None of these is fitted on this project's runs. They are the middles of ranges that prototypes
+The fits stand in `hwmodels.serving_fits`. The priors are the middles of ranges that prototypes
 needed to explain public serving measurements: 0.1-0.5 ms of host time a step for vLLM 0.15.1
 (open loop), 0.2-1.6 ms a step plus 0.01-0.04 ms a sequence over vLLM, SGLang and TensorRT-LLM
 (closed loop), and 3-5 ms of API and HTTP a request.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+
+from hwmodels.measured.scales import CostScales
+from hwmodels.serving_fits import SERVING_FITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,15 @@ class HostCosts:
         update_per_seq_s: the same, for each sequence of the step.
         wake_s: from the end of the GPU's work until the host sees it.
         api_s: HTTP, tokenising and queues, once a request.
+        gap_s: what the GPU waits between steps however far ahead they are decided.
+        gap_per_seq_s: the same, for each sequence of the step.
+        no_full_graph_layer_s: what a layer takes longer in a step that is no full CUDA graph.
+        eager_op_s: launching one operation outside CUDA graphs; None: as measured on the GPU's
+            host.
+        product_overlap_s: what a dense product takes less than measured alone
+            (`hwmodels.scaled`); applies to measured tables.
+        front_end_event_s: one token or end of one request in the server's one process, which
+            handles them in turn; 0: never what limits.
         source: where the figures come from.
         fitted: whether a fit on runs of this very engine stands behind them.
     """
@@ -32,6 +44,12 @@ class HostCosts:
     api_s: float
     source: str
     fitted: bool = False
+    gap_s: float = 0.0
+    gap_per_seq_s: float = 0.0
+    no_full_graph_layer_s: float = 0.08e-3
+    eager_op_s: float | None = None
+    product_overlap_s: float = 0.0
+    front_end_event_s: float = 0.0
 
 
 # 0.3 ms a step (middle of 0.1-0.5) halved between scheduling and update; 0.02 ms a sequence
@@ -61,7 +79,7 @@ HOST_COSTS: dict[str, tuple[tuple[tuple[int, ...], HostCosts], ...]] = {
 }
 
 
-def host_costs_for(engine: str, version: str = "") -> HostCosts:
+def prior_host_costs(engine: str, version: str = "") -> HostCosts:
     """Return the priors of an engine at a version ("" or unparsable parts: the oldest).
 
     Raises:
@@ -74,3 +92,45 @@ def host_costs_for(engine: str, version: str = "") -> HostCosts:
         if least <= asked:
             held = costs
     return held
+
+
+def host_costs_for(engine: str, version: str = "") -> HostCosts:
+    """Return the costs of an engine at a version: the priors with what was fitted in place.
+
+    Raises:
+        KeyError: there is no such engine.
+    """
+    prior = prior_host_costs(engine, version)
+    fitted = _fitted_values(engine)
+    return replace(prior, **fitted, source=_source(prior), fitted=True) if fitted else prior
+
+
+def cost_scales_for(engine: str) -> CostScales:
+    """Return the factors on measured kernel tables that go with an engine's host costs."""
+    values = SERVING_FITS["values"]
+    found = {}
+    for field in fields(CostScales):
+        value = values.get(f"{engine}.{field.name}", values.get(field.name))
+        if value is not None:
+            found[field.name] = value
+    return CostScales(**found)
+
+
+def _fitted_values(engine: str) -> dict[str, float]:
+    known = {field.name for field in fields(HostCosts)}
+    values: dict[str, float] = {}
+    for key, value in SERVING_FITS["values"].items():
+        owner, _, name = key.rpartition(".")
+        if owner not in ("", engine):
+            continue
+        if name == "step_s":
+            values.update(schedule_s=value / 2, update_s=value / 2)
+        elif name == "seq_s":
+            values.update(schedule_per_seq_s=value / 2, update_per_seq_s=value / 2)
+        elif name in known:
+            values[name] = value
+    return values
+
+
+def _source(prior: HostCosts) -> str:
+    return f"fitted on {SERVING_FITS['fitted_on']}; the rest: {prior.source}"

@@ -12,6 +12,57 @@ Count = Annotated[int, Field(ge=0)]
 POLICY_SCHEMA_VERSION: Literal[1] = 1
 
 
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SglangPolicy(_Section):
+    """What only SGLang has, in its spelling.
+
+    `max_num_seqs` is its max_running_requests, `max_num_batched_tokens` its
+    chunked_prefill_size, `gpu_memory_utilization` its mem_fraction_static.
+    """
+
+    page_size: Positive = Field(1, description="tokens a KV page")
+    max_prefill_tokens: Positive | None = Field(
+        None, description="prompt tokens of a batch at which no further request joins"
+    )
+    schedule_conservativeness: Annotated[float, Field(gt=0)] = Field(
+        1.0, description="scales the share of foreseen output that admission reserves"
+    )
+    schedule_policy: Literal["fcfs", "lof", "lpm"] = Field("fcfs", description="queue order")
+    enable_mixed_chunk: bool = Field(
+        False, description="a prefill batch also carries the running requests"
+    )
+    cuda_graph_max_bs: Positive | None = Field(None, description="largest captured batch")
+
+
+class TrtllmPolicy(_Section):
+    """What only TensorRT-LLM has, in its spelling.
+
+    `max_num_seqs` is its max_batch_size, `max_num_batched_tokens` its max_num_tokens,
+    `gpu_memory_utilization` its free_gpu_memory_fraction.
+    """
+
+    tokens_per_block: Positive = Field(32, description="tokens a KV block")
+    capacity_scheduler_policy: Literal[
+        "GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"
+    ] = Field("GUARANTEED_NO_EVICT", description="which requests may hold memory")
+    enable_chunked_prefill: bool = Field(False, description="split prompts over steps")
+    batch_wait_timeout_iters: Count = Field(
+        0, description="most iterations in which new prompts are held back; 0: none"
+    )
+    batch_wait_max_tokens_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of the token budget from which they are not; 0: none"
+    )
+    cuda_graph_max_batch_size: Count = Field(0, description="largest captured batch; 0: 128")
+    cuda_graph_padding: bool = Field(False, description="pad batches to captured sizes")
+    stream_interval: Positive = Field(1, description="tokens a streamed response")
+    num_postprocess_workers: Count = Field(
+        0, description="processes that turn tokens into responses; 0: the server itself"
+    )
+
+
 class EnginePolicy(BaseModel):
     """What an operator may turn; None means the engine's own default for that version and GPU."""
 
@@ -51,6 +102,14 @@ class EnginePolicy(BaseModel):
     )
     eviction: Literal["lru"] = Field("lru", description="which cached block goes first")
     enforce_eager: bool = Field(False, description="never use CUDA graphs")
+    cudagraph_mode: Literal["full_and_piecewise", "piecewise"] = Field(
+        "full_and_piecewise", description="whether a step of decodes is one CUDA graph"
+    )
+    max_cudagraph_capture_size: Positive | None = Field(
+        None, description="largest captured batch, tokens; default: the engine's rule"
+    )
+    sglang: SglangPolicy = Field(SglangPolicy(), description="read when the engine is SGLang")
+    trtllm: TrtllmPolicy = Field(TrtllmPolicy(), description="read when it is TensorRT-LLM")
 
     @model_validator(mode="after")
     def _budget_holds_a_prompt(self) -> "EnginePolicy":

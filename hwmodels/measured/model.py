@@ -37,6 +37,7 @@ class MeasuredCostModel:
         gpu: facts of the part.
         scales: factors by kernel family, as a fit to an engine's runs sets them.
         fp8_kernel: which of the profile's FP8 kernels serves: "fp8" or "fp8_block".
+        fp8_expert_kernel: the same for experts; None: as `fp8_kernel`.
         as_measured: price decode attention as the tables were measured, with KV left in the L2;
             for judging against them, never for serving.
 
@@ -51,6 +52,7 @@ class MeasuredCostModel:
         scales: CostScales | None = None,
         *,
         fp8_kernel: str = "fp8",
+        fp8_expert_kernel: str | None = None,
         as_measured: bool = False,
     ) -> None:
         if profile.kind != "kernels" or profile.gpu != gpu.name:
@@ -62,7 +64,7 @@ class MeasuredCostModel:
         self.efficiency = fitted_efficiency(profile, gpu)
         fit, tables = self.efficiency, profile.tables
         self.gemm = MeasuredGemm(tables, fit.gemm, gpu, fp8_kernel)
-        self.experts = MeasuredExperts(tables, fit.gemm, gpu, fp8_kernel)
+        self.experts = MeasuredExperts(tables, fit.gemm, gpu, fp8_expert_kernel or fp8_kernel)
         self.prefill = MeasuredPrefill(tables, fit.prefill, gpu)
         fa2 = profile.parameters.get("decode_fa2")
         self.decode = MeasuredDecode(

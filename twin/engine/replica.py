@@ -18,6 +18,7 @@ from typing import Protocol
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
+from twin.engine.delivery import DeliveryQueue
 from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import SOURCES, StepTime
@@ -98,6 +99,8 @@ class Replica:
         self._host = host
         self._inbox: list[RequestState] = []
         self._wake: Event | None = None
+        self.delivery: DeliveryQueue | None = None
+        """The server's process, where it may limit; None: tokens reach their clients at once."""
         self._gpu_free_s = 0.0
         self._in_flight: deque[InFlight] = deque()
 
@@ -216,6 +219,9 @@ class Replica:
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now
         outcome = self.scheduler.update(plan)
+        if self.delivery is not None:
+            self.delivery.deliver(outcome, now, requests, on_end)
+            return
         requests.deliver(outcome.delivered, now)
         if outcome.finished:
             requests.finish(outcome.finished, now)

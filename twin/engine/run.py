@@ -1,40 +1,55 @@
 """`simulate`: a scenario in, a result out; no files, no globals, no wall clock."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from hwmodels.cost import cost_model_for
-from hwmodels.host import host_costs_for
+from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.delivery import DeliveryQueue
+from twin.engine.engines import (
+    EngineCosts,
+    engine_costs,
+    front_end_event_s,
+    serving_engine,
+    step_timer,
+)
+from twin.engine.fleet import build_replicas
+from twin.engine.front_end import FrontEnd
+from twin.engine.layers import LAYER_HOST, layer_timer
 from twin.engine.reference import Progress, ReferenceEngine
-from twin.engine.replica import Replica
+from twin.engine.replica import Replica, ServingInstance
 from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
 from twin.engine.router import ROUTERS
-from twin.llm.cuda_graphs import capture_sizes
+from twin.llm.layer_timer import LayerTimer
 from twin.llm.step_time import SOURCES, StepTimer
-from twin.request import Request
 from twin.scenario import Scenario
-from twin.scheduling import SCHEDULERS
-from twin.scheduling.limits import SchedulerLimits
 
 
-def simulate(scenario: Scenario, progress: Progress | None = None) -> SimulationResult:
+def simulate(
+    scenario: Scenario, progress: Progress | None = None, costs: EngineCosts | None = None
+) -> SimulationResult:
     """Run a scenario on the reference engine.
 
     Args:
         scenario: from `twin.load.load_scenario`.
         progress: called as requests end, with (ended, expected or None).
+        costs: instead of those of the scenario's engine and GPU.
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
     """
     file = scenario.file
     clock = Clock()
-    host = host_costs_for(file.engine.name, file.engine.version)
-    limits = scheduler_limits(scenario)
-    replicas = [
-        Replica(clock, index, SCHEDULERS[file.engine.name](limits), timer, host)
-        for index, timer in enumerate([step_timer(scenario)] * file.cluster.replicas)
-    ]
+    serving = serving_engine(scenario)
+    timer: StepTimer | LayerTimer | None = None
+    if costs is None:
+        timer, host = layer_timer(scenario, serving.capture_sizes(scenario)), LAYER_HOST
+    if timer is None:
+        costs = costs or engine_costs(scenario)
+        timer, host = step_timer(scenario, costs), costs.host
+    replicas = build_replicas(scenario, clock, timer, host)
+    _put_servers_before(replicas, scenario, host)
     source = scenario.workload.source(
         np.random.SeedSequence(file.seed), scenario.policy.max_model_len
     )
@@ -44,57 +59,29 @@ def simulate(scenario: Scenario, progress: Progress | None = None) -> Simulation
         ROUTERS[file.cluster.router](),
         source,
         host,
-        accepts=lambda request: _server_takes(request, limits),
+        accepts=serving.accepts(scenario),
     )
     engine.run(file.horizon_s, progress)
-    return _result(scenario, engine, replicas, clock.now)
+    cores = [core for replica in replicas for core in replica.engines]
+    return _result(scenario, engine, cores, clock.now)
 
 
-def _server_takes(request: Request, limits: SchedulerLimits) -> bool:
-    """Whether vLLM's server takes a request; one that asks for more than the context gets 400."""
-    asked = request.prompt_tokens + request.max_tokens
-    return asked <= limits.max_model_len and limits.fits(request)
-
-
-def scheduler_limits(scenario: Scenario) -> SchedulerLimits:
-    """Return what the scheduler must respect."""
-    policy, given = scenario.policy, scenario.policy.given
-    return SchedulerLimits(
-        max_num_seqs=policy.max_num_seqs,
-        max_num_batched_tokens=policy.max_num_batched_tokens,
-        max_model_len=policy.max_model_len,
-        block_size=given.block_size,
-        num_gpu_blocks=scenario.num_gpu_blocks,
-        enable_prefix_caching=given.enable_prefix_caching,
-        enable_chunked_prefill=given.enable_chunked_prefill,
-        long_prefill_token_threshold=given.long_prefill_token_threshold,
-        scheduling_policy=given.scheduling_policy,
-        scheduler_reserve_full_isl=given.scheduler_reserve_full_isl,
-        watermark=given.watermark,
-        async_scheduling=policy.async_scheduling,
-        eviction=given.eviction,
-    )
-
-
-def step_timer(scenario: Scenario) -> StepTimer:
-    """Return the durations of one replica's forward passes."""
-    policy, engine = scenario.policy, scenario.file.engine
-    return StepTimer(
-        cost_model_for(scenario.gpu.name, engine.name, engine.version),
-        scenario.arch,
-        scenario.precision,
-        tp=scenario.file.parallelism.tp,
-        capture_sizes=capture_sizes(
-            policy.max_num_seqs,
-            policy.max_num_batched_tokens,
-            datacenter_blackwell=scenario.gpu.compute_capability == (10, 0),
-        ),
-        eager=policy.given.enforce_eager,
-    )
+def _put_servers_before(
+    replicas: Sequence[ServingInstance], scenario: Scenario, host: HostCosts
+) -> None:
+    """Give each replica its server process, shared by its engine cores, where one may limit."""
+    event_s = front_end_event_s(scenario, host)
+    if not event_s:
+        return
+    interval = scenario.policy.given.trtllm.stream_interval
+    for replica in replicas:
+        delivery = DeliveryQueue(FrontEnd(event_s, interval))
+        for core in replica.engines:
+            core.delivery = delivery
 
 
 def _result(
-    scenario: Scenario, engine: ReferenceEngine, replicas: list[Replica], now_s: float
+    scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
 ) -> SimulationResult:
     counters = [replica.scheduler.prefix for replica in replicas]
     table = engine.requests.table()
@@ -110,7 +97,7 @@ def _result(
             preempted_hits=sum(c.preempted_hits for c in counters),
         ),
         kv_blocks=scenario.num_gpu_blocks,
-        block_size=scenario.policy.given.block_size,
+        block_size=scenario.policy.block_size,
         replicas=len(replicas),
         simulated_s=now_s,
         inputs=scenario.as_dict(),

@@ -28,7 +28,9 @@ class AttentionLayers:
             self.decode_dims = (mla.kv_lora_rank + mla.qk_rope_dim, mla.kv_lora_rank)
             self.kv_bytes_per_token = (mla.kv_lora_rank + mla.qk_rope_dim) * elem
         sliding = arch.num_sliding_layers if arch.sliding_window else 0
-        groups = ((None, arch.num_layers - sliding), (arch.sliding_window, sliding))
+        # Linear-attention layers keep no KV cache; what they cost beyond products isn't modelled.
+        kept = arch.num_layers if arch.num_kv_layers is None else arch.num_kv_layers
+        groups = ((None, kept - sliding), (arch.sliding_window, sliding))
         self.groups: tuple[tuple[int | None, int], ...] = tuple(g for g in groups if g[1] > 0)
 
     def prefill(self, query_tokens: int, kv_tokens: int, *, joined: bool = False) -> list[Op]:

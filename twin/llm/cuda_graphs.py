@@ -17,6 +17,7 @@ def capture_sizes(
     decode_query_len: int = 1,
     datacenter_blackwell: bool = False,
     interactive: bool = False,
+    largest_captured: int | None = None,
 ) -> tuple[int, ...]:
     """Return the captured sizes in tokens, ascending.
 
@@ -27,9 +28,11 @@ def capture_sizes(
         decode_query_len: tokens a decoding sequence computes a step (speculative ones included).
         datacenter_blackwell: the cap is then 1024.
         interactive: vLLM's interactivity mode captures every size up to 32.
+        largest_captured: `max_cudagraph_capture_size`, which replaces the cap and the batch's.
     """
     cap = _FULL_LIMIT_B200 if datacenter_blackwell else _FULL_LIMIT
-    largest = min(2 * max_num_seqs * decode_query_len, cap, max_num_batched_tokens)
+    largest = min(2 * max_num_seqs * decode_query_len, cap)
+    largest = min(largest_captured or largest, max_num_batched_tokens)
     if interactive:
         sizes = set(range(1, min(largest, _INTERACTIVE_LIMIT) + 1))
     else:

@@ -43,6 +43,11 @@ class Precision:
             return "bf16", "bf16"
         return self.compute_dtype, self.weight_dtype
 
+    def of(self, arch: ModelArch, role: str) -> tuple[str, str]:
+        """(compute, weight) dtype of a matrix role, which the checkpoint may keep in bf16."""
+        kept = self.weight_dtype == arch.checkpoint_dtype and role in arch.unquantized
+        return ("bf16", "bf16") if kept else self.linear
+
 
 def check_shards(arch: ModelArch, tp: int) -> None:
     """Raise `InputError` unless `tp` ranks can share the attention heads."""
@@ -74,8 +79,14 @@ def attention_ops(arch: ModelArch, precision: Precision, tp: int, shape: BatchSh
     return found
 
 
-def body_ops(arch: ModelArch, precision: Precision, tp: int, num_tokens: int) -> list[Op]:
-    """Return the operations that see every token: embedding, projections, MLP, all-reduces."""
+def body_ops(
+    arch: ModelArch, precision: Precision, tp: int, num_tokens: int, ep: int = 1
+) -> list[Op]:
+    """Return the operations that see every token: embedding, projections, MLP, all-reduces.
+
+    `ep` of the `tp` ranks share out whole experts; every rank sees all tokens, as under tensor
+    parallelism, so the all-reduces stay.
+    """
     check_shards(arch, tp)
     layers, tokens = arch.num_layers, num_tokens
     hidden_bytes = float(tokens * arch.hidden_size * _ACTIVATION_BYTES)
@@ -84,9 +95,10 @@ def body_ops(arch: ModelArch, precision: Precision, tp: int, num_tokens: int) ->
     found += _small_kernels(arch, precision, tp, tokens)
     sparse = arch.moe.num_moe_layers if arch.moe else 0
     if layers > sparse:
-        found += _mlp(arch, precision, tp, tokens, (arch.intermediate_size, layers - sparse))
+        linear = precision.of(arch, "mlp")
+        found += _mlp(arch, linear, tp, tokens, (arch.intermediate_size, layers - sparse))
     if arch.moe and sparse:
-        found += _experts(arch, arch.moe, precision, tp, tokens)
+        found += _experts(arch, precision, (tp, ep), tokens)
     found.append(Elementwise(4 * hidden_bytes))  # final norm with its residual
     if tp > 1:
         # After attention and after the MLP of each layer, and once for the sharded embedding.
@@ -130,7 +142,8 @@ def _projections(arch: ModelArch, precision: Precision, tp: int, tokens: int) ->
         # weights: equal work a token.
         shapes.append((heads * (mla.qk_nope_dim + mla.v_dim), mla.kv_lora_rank))
         shapes.append((hidden, heads * mla.v_dim))
-    return [Gemm(tokens, n, k, *precision.linear, arch.num_layers) for n, k in shapes]
+    linear = precision.of(arch, "attention")
+    return [Gemm(tokens, n, k, *linear, arch.num_layers) for n, k in shapes]
 
 
 def _small_kernels(arch: ModelArch, precision: Precision, tp: int, tokens: int) -> list[Op]:
@@ -148,41 +161,56 @@ def _small_kernels(arch: ModelArch, precision: Precision, tp: int, tokens: int) 
         rotary_width, kernels = (heads + 1) * arch.mla.qk_rope_dim, 6  # a norm for each latent
         norm += 2 * (arch.mla.q_lora_rank + arch.mla.kv_lora_rank) * _ACTIVATION_BYTES
     moved = norm + 2 * rotary_width * _ACTIVATION_BYTES
-    if precision.linear[0] in ("fp8", "int8"):
+    if precision.of(arch, "attention")[0] in ("fp8", "int8"):
         kernels += 1
         moved += heads * arch.head_dim * (_ACTIVATION_BYTES + 1)
     return [Elementwise(float(tokens * moved), kernels, arch.num_layers)]
 
 
 def _mlp(
-    arch: ModelArch, precision: Precision, tp: int, tokens: int, size: tuple[int, int]
+    arch: ModelArch, linear: tuple[str, str], tp: int, tokens: int, size: tuple[int, int]
 ) -> list[Op]:
     """A dense MLP of (width, layers): up (and gate), activation, down."""
     width, layers = -(-size[0] // tp), size[1]
     columns = 2 * width if arch.gated_mlp else width
     return [
-        Gemm(tokens, columns, arch.hidden_size, *precision.linear, layers),
+        Gemm(tokens, columns, arch.hidden_size, *linear, layers),
         Elementwise(float(tokens * (columns + width) * _ACTIVATION_BYTES), 1, layers),
-        Gemm(tokens, arch.hidden_size, width, *precision.linear, layers),
+        Gemm(tokens, arch.hidden_size, width, *linear, layers),
     ]
 
 
-def _experts(arch: ModelArch, moe: MoeArch, precision: Precision, tp: int, tokens: int) -> list[Op]:
-    """Router, routed experts (every rank holds a slice of each) and the shared expert."""
+def _experts(
+    arch: ModelArch, precision: Precision, ranks: tuple[int, int], tokens: int
+) -> list[Op]:
+    """Router, routed experts over (tp, ep) ranks, and the shared expert.
+
+    With ep 1 every rank holds a slice of each expert; else it holds whole ones (sliced over
+    tp / ep ranks) and computes its even share of the routed tokens.
+    """
+    moe, (tp, ep) = _moe_of(arch), ranks
     hidden, layers = arch.hidden_size, moe.num_moe_layers
-    width = -(-moe.expert_intermediate // tp)
+    width = -(-moe.expert_intermediate // max(1, tp // ep))
     columns = 2 * width if arch.gated_mlp else width
-    routed = tokens * moe.experts_per_token
+    local = moe.num_experts // ep
+    routed = -(-tokens * moe.experts_per_token * local // moe.num_experts)
     # Top-k, sorting by expert, activation, and the weighted sum of each token's experts.
     moved = routed * (columns + width + hidden) + tokens * (hidden + 2 * moe.num_experts)
     found: list[Op] = [
         Gemm(tokens, moe.num_experts, hidden, repeat=layers),
         ExpertGemm(
-            tokens, hidden, width, columns, moe.num_experts, moe.num_experts,
+            tokens, hidden, width, columns, moe.num_experts, local,
             moe.experts_per_token, precision.compute_dtype, precision.weight_dtype, layers,
         ),
         Elementwise(float(moved * _ACTIVATION_BYTES), 4, layers),
     ]  # fmt: skip
     if moe.shared_intermediate:
-        found += _mlp(arch, precision, tp, tokens, (moe.shared_intermediate, layers))
+        linear = precision.of(arch, "shared_expert")
+        found += _mlp(arch, linear, tp, tokens, (moe.shared_intermediate, layers))
     return found
+
+
+def _moe_of(arch: ModelArch) -> MoeArch:
+    if arch.moe is None:
+        raise ValueError(f"{arch.name} has no experts")
+    return arch.moe

@@ -127,6 +127,13 @@ class StepTimer:
         capture_sizes: batch sizes captured as CUDA graphs (`cuda_graphs.capture_sizes`); a size
             above the last, and every size if there is none, launches kernel by kernel.
         eager: CUDA graphs and compilation are off (`enforce_eager`).
+        ep: of the `tp` ranks, those that share out whole experts.
+        no_full_graph_layer_s: what a layer takes longer in a step without a full CUDA graph.
+        gap_s, gap_per_seq_s: what the GPU waits for the host between steps, however far ahead
+            they are decided, and for each sequence of the step.
+        mixed_graphs: steps with prefill run as graphs of pieces up to the largest captured size;
+            else they launch kernel by kernel and are not padded.
+        full_decode_graph: a captured step of decodes is one CUDA graph (else graphs of pieces).
 
     Decode lengths are taken as even: `decode_kv_max_tokens` isn't read, since no public fit
     says what one long sequence costs in a batch of short ones.
@@ -141,13 +148,22 @@ class StepTimer:
         pp: int = 1,
         capture_sizes: tuple[int, ...] = (),
         eager: bool = False,
+        ep: int = 1,
+        no_full_graph_layer_s: float = NO_FULL_GRAPH_LAYER_S,
+        full_decode_graph: bool = True,
+        mixed_graphs: bool = True,
+        gap_s: float = 0.0,
+        gap_per_seq_s: float = 0.0,
     ) -> None:
         check_shards(arch, tp)
         self.cost_model, self.arch, self.precision = cost_model, arch, precision
-        self.tp, self.pp, self.eager = tp, pp, eager
+        self.tp, self.pp, self.ep, self.eager = tp, pp, ep, eager
         self.capture_sizes = () if eager else capture_sizes
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
-        self._extra_s = 0.0 if eager else NO_FULL_GRAPH_LAYER_S * arch.num_layers
+        self._full_decode_graph = full_decode_graph
+        self._gap_s, self._gap_per_seq_s = gap_s, gap_per_seq_s
+        self._mixed_sizes = self.capture_sizes if mixed_graphs else ()
+        self._extra_s = 0.0 if eager else no_full_graph_layer_s * arch.num_layers
         self._bodies: dict[int, _Sum] = {}
         self._heads: dict[int, _Sum] = {}
         self._lines: dict[tuple[int, int], _Line] = {}
@@ -200,7 +216,7 @@ class StepTimer:
 
     def _mixed(self, shape: BatchShape) -> StepTime:
         tokens = shape.num_tokens
-        size = padded(tokens, self.capture_sizes)
+        size = padded(tokens, self._mixed_sizes)
         total = _Sum()
         total.merge(self._body(size or tokens))
         total.merge(self._head(shape.sampled_seqs))
@@ -211,7 +227,9 @@ class StepTimer:
             attention_s = line.base_s + line.slope_s * shape.decode_kv_tokens
             total.put(attention_s, line.bound, line.source)
             total.kernels += line.kernels
-        total.put(self._extra_s, _LAUNCH, _PHYSICS)
+        seqs = shape.decode_seqs + len(shape.prefill)
+        host_s = self._extra_s + self._gap_s + self._gap_per_seq_s * seqs
+        total.put(host_s, _LAUNCH, _PHYSICS)
         floor_s = self.cost_model.launch_floor_s(total.kernels, graph=size is not None)
         return total.step_time(floor_s)
 
@@ -234,8 +252,11 @@ class StepTimer:
         dense = _Sum()
         dense.merge(self._body(size or seqs))
         dense.merge(self._head(sampled))
-        if size is None:
-            dense.put(self._extra_s, _LAUNCH, _PHYSICS)
+        host_s = self._gap_s + self._gap_per_seq_s * seqs
+        if size is None or not self._full_decode_graph:
+            host_s += self._extra_s
+        if host_s:
+            dense.put(host_s, _LAUNCH, _PHYSICS)
         kernels = dense.kernels + attention_kernels
         floor_s = self.cost_model.launch_floor_s(kernels, graph=size is not None)
         return _DecodeStep(dense, floor_s, {})
@@ -264,7 +285,7 @@ class StepTimer:
     def _body(self, tokens: int) -> _Sum:
         body = self._bodies.get(tokens)
         if body is None:
-            ops = body_ops(self.arch, self.precision, self.tp, tokens)
+            ops = body_ops(self.arch, self.precision, self.tp, tokens, self.ep)
             body = _Sum().add(self.cost_model, ops + self._between_stages(tokens))
             self._bodies[tokens] = body
         return body

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hwmodels.gpus import GPUS
+from hwmodels.profile import HardwareProfile
 from hwmodels.provenance import durations_rest_on
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy, resolve
@@ -11,6 +12,7 @@ from twin.llm.arch import ModelArch
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
 from twin.llm.config_json import read_config
 from twin.llm.engine_version import default_gpu_memory_utilization, parse_version
+from twin.llm.layer_profiles import applies, layer_profile_for
 from twin.llm.lowering import Precision
 from twin.llm.models import MODELS
 from twin.llm.parallelism import Parallelism
@@ -39,15 +41,24 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         gpu.visible_memory_bytes,
         file.parallelism.tp * file.parallelism.pp,
     )
-    policy = resolve(file.policy, gpu, file.engine.version, arch.max_position, utilization)
+    policy = resolve(
+        file.policy,
+        gpu,
+        file.engine.version,
+        arch.max_position,
+        utilization,
+        file.engine.name,
+    )
     query = capacity_query(file, arch, gpu, policy)
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
-    _check_context_fits(policy, blocks, where)
+    if file.engine.name == "vllm":
+        _check_context_fits(policy, blocks, where)
     workload = load_traces(file.workload, base)
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )
+    layers = _layer_profile(file, arch, gpu, Precision(*dtypes))
     return Scenario(
         file=file,
         arch=arch,
@@ -57,7 +68,8 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         capacity=budget,
         num_gpu_blocks=blocks,
         workload=workload,
-        notes=_notes(file, gpu, budget, workload),
+        notes=_notes(file, budget, workload, _durations_rest_on(gpu, layers)),
+        layer_profile=layers,
     )
 
 
@@ -72,26 +84,29 @@ def find_arch(text: str, base: Path, where: str) -> ModelArch:
 
 def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
     spec = file.parallelism
-    if file.engine.name != "vllm":
-        raise InputError(
-            f"engine {file.engine.name!r} is not simulated yet, only its KV capacity",
-            where=f"{where}, engine.name",
-            remedy="use vllm",
-        )
     if parse_version(file.engine.version) is None:
         raise InputError(
             f"engine version {file.engine.version!r} is not a version",
             where=f"{where}, engine.version",
             remedy="write for example 0.33.0",
         )
-    for name in ("pp", "dp", "ep"):
-        if getattr(spec, name) != 1:
-            raise InputError(
-                f"parallelism.{name} {getattr(spec, name)} is not simulated yet",
-                where=where,
-                remedy="use tp, and cluster.replicas for data parallelism",
-            )
-    Parallelism(tp=spec.tp).validate(arch)
+    if spec.pp != 1:
+        raise InputError(
+            f"parallelism.pp {spec.pp} is not simulated yet", where=where, remedy="use tp"
+        )
+    if spec.dp != 1 and file.engine.name != "vllm":
+        raise InputError(
+            f"parallelism.dp {spec.dp} is not simulated for {file.engine.name}",
+            where=where,
+            remedy="use tp, and cluster.replicas for data parallelism",
+        )
+    if spec.dp != 1 and spec.ep not in (1, spec.tp * spec.dp):
+        raise InputError(
+            f"parallelism.ep {spec.ep} with tp {spec.tp} and dp {spec.dp}",
+            where=where,
+            remedy=f"vLLM spreads experts over all of them: set ep to {spec.tp * spec.dp} or 1",
+        )
+    Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
 
 
 def capacity_query(
@@ -105,14 +120,26 @@ def capacity_query(
         engine_version=file.engine.version,
         tp=file.parallelism.tp,
         pp=file.parallelism.pp,
+        ep=_expert_shares(file, arch),
+        dp=file.parallelism.dp,
         gpu_memory_utilization=policy.gpu_memory_utilization,
         max_model_len=policy.max_model_len,
         max_num_batched_tokens=policy.max_num_batched_tokens,
         max_num_seqs=file.policy.max_num_seqs,
-        block_size=file.policy.block_size,
+        block_size=policy.block_size,
         quantization=file.policy.quantization,
         kv_cache_dtype=file.policy.kv_cache_dtype,
     )
+
+
+def _expert_shares(file: ScenarioFile, arch: ModelArch) -> int:
+    """Over how many GPUs the bytes of the experts are shared out.
+
+    Data-parallel ranks that do not hold whole experts hold a slice of each: as many bytes.
+    """
+    spec = file.parallelism
+    cut = arch.moe is not None and spec.dp > 1 and spec.ep == 1
+    return spec.tp * spec.dp if cut else spec.ep
 
 
 def _num_gpu_blocks(
@@ -133,8 +160,8 @@ def _num_gpu_blocks(
 
 
 def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None:
-    """One request of the longest context must fit, as the engine demands at start-up."""
-    size, usable = policy.given.block_size, blocks - 1
+    """One request of the longest context must fit, as vLLM demands at start-up."""
+    size, usable = policy.block_size, blocks - 1
     if usable < 1:
         raise InputError(
             f"{blocks} KV block leaves none to use (one is the engine's null block)",
@@ -151,16 +178,38 @@ def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None
         )
 
 
+def _layer_profile(
+    file: ScenarioFile, arch: ModelArch, gpu: GpuSpec, precision: Precision
+) -> HardwareProfile | None:
+    """Return the shipped layer profile that speaks of this deployment."""
+    spec, engine = file.parallelism, file.engine
+    profile = layer_profile_for(gpu.name, arch, engine.name, engine.version, spec.tp)
+    if profile is None or not applies(profile, precision, eager=file.policy.enforce_eager):
+        return None
+    # Experts were measured whole.
+    return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
+
+
+def _durations_rest_on(gpu: GpuSpec, layers: HardwareProfile | None) -> str:
+    if layers is None:
+        return f"Step times: {durations_rest_on(gpu.name)}."
+    return (
+        f"Step times: one layer of {layers.facts['llm']} measured on this GPU with "
+        f"{layers.engine} {layers.engine_version}."
+    )
+
+
 def _notes(
-    file: ScenarioFile, gpu: GpuSpec, budget: KvCapacity, workload: LoadedWorkload
+    file: ScenarioFile, budget: KvCapacity, workload: LoadedWorkload, durations: str
 ) -> tuple[str, ...]:
     notes = list(workload.notes)
     if file.policy.num_gpu_blocks is None:
         notes += budget.notes
-    if parse_version(file.engine.version) != _SCHEDULER_VERSION:
+    version = parse_version(file.engine.version)
+    if file.engine.name == "vllm" and version != _SCHEDULER_VERSION:
         notes.append(
             "Scheduling decisions are those of vLLM 0.33.0; "
             f"version {file.engine.version} may differ in details."
         )
-    notes.append(f"Step times: {durations_rest_on(gpu.name)}.")
+    notes.append(durations)
     return tuple(notes)

@@ -22,8 +22,8 @@ class ClosedLoopSource:
         self, lengths: LengthColumns, think_s: Floats, concurrency: int, warmup_requests: int
     ) -> None:
         stop = lengths.stop_after
-        self._prompt = lengths.prompt_tokens.tolist()
-        self._max_tokens = lengths.max_tokens.tolist()
+        self.prompt_tokens: list[int] = lengths.prompt_tokens.tolist()
+        self.max_tokens: list[int] = lengths.max_tokens.tolist()
         self._stop = [None] * len(lengths) if stop is None else stop.tolist()
         self._think_s = think_s.tolist()
         self._concurrency = concurrency
@@ -43,13 +43,17 @@ class ClosedLoopSource:
     @property
     def expected_requests(self) -> int:
         """Number of requests, warm-up included."""
-        return len(self._prompt)
+        return len(self.prompt_tokens)
 
     def _next(self, arrival_s: float) -> Request:
         index = self._sent
         self._sent += 1
         return Request(
-            index, arrival_s, self._prompt[index], self._max_tokens[index], self._stop[index]
+            index,
+            arrival_s,
+            self.prompt_tokens[index],
+            self.max_tokens[index],
+            self._stop[index],
         )
 
 

@@ -61,7 +61,6 @@ def simulate(twin, *assignments):
         ("llm=llama-3.1-405b", "does not fit on 1 x h100_sxm"),
         ("llm=nowhere/config.json", "nowhere/config.json"),
         ("engine.name=vlm", "'vllm'"),
-        ("engine.name=sglang", "not simulated yet"),
         ("engine.version=newest", "not a version"),
         ("seed=-1", "seed"),
         ("seed=x", "seed"),

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 from twin.llm.arch import ModelArch
 from twin.llm.models.deepseek import DEEPSEEK_FAMILY
+from twin.llm.models.glm import GLM_FAMILY
 from twin.llm.models.gpt_oss import GPT_OSS_FAMILY
 from twin.llm.models.llama import LLAMA_FAMILY
+from twin.llm.models.minimax import MINIMAX_FAMILY
 from twin.llm.models.mistral import MISTRAL_FAMILY
+from twin.llm.models.moonshot import MOONSHOT_FAMILY
 from twin.llm.models.qwen import QWEN_FAMILY
 
 MODELS: dict[str, ModelArch] = {
@@ -18,6 +21,9 @@ MODELS: dict[str, ModelArch] = {
         *MISTRAL_FAMILY,
         *GPT_OSS_FAMILY,
         *DEEPSEEK_FAMILY,
+        *MINIMAX_FAMILY,
+        *MOONSHOT_FAMILY,
+        *GLM_FAMILY,
     )
 }
 

@@ -1,4 +1,4 @@
-"""Alibaba's Qwen2.5 and Qwen3."""
+"""Alibaba's Qwen2.5, Qwen3 and Qwen3.5."""
 
 from dataclasses import replace
 
@@ -55,6 +55,23 @@ QWEN3_235B_A22B = replace(
     ),
     source="huggingface.co/Qwen/Qwen3-235B-A22B config.json",
 )  # fmt: skip
+# Text part only. Of four layers three are linear attention, whose gates and convolutions have no
+# counterpart in `ModelArch`: their products are taken as those of the full-attention layers.
+QWEN35_397B_A17B = replace(
+    QWEN3_8B, name="qwen3.5-397b-a17b", num_layers=60, hidden_size=4096, num_heads=32,
+    num_kv_heads=2, head_dim=256, intermediate_size=1024, vocab_size=248320, max_position=262144,
+    num_kv_layers=15, rope_dim=64,
+    moe=MoeArch(
+        num_experts=512, experts_per_token=10, expert_intermediate=1024, num_moe_layers=60,
+        shared_intermediate=1024, shared_gate=True,
+    ),
+    source="huggingface.co/Qwen/Qwen3.5-397B-A17B config.json, text_config",
+    notes=(
+        "45 of 60 layers are linear attention: their state is not counted and their weights are "
+        "taken as those of attention",
+        "the image encoder's weights are not counted",
+    ),
+)  # fmt: skip
 
 
 def _block_fp8(arch: ModelArch, repository: str) -> ModelArch:
@@ -70,9 +87,10 @@ def _block_fp8(arch: ModelArch, repository: str) -> ModelArch:
 
 QWEN_FAMILY = (
     QWEN25_7B, QWEN25_32B, QWEN25_72B, QWEN3_06B, QWEN3_4B, QWEN3_8B, QWEN3_14B, QWEN3_32B,
-    QWEN3_30B_A3B, QWEN3_235B_A22B,
+    QWEN3_30B_A3B, QWEN3_235B_A22B, QWEN35_397B_A17B,
     _block_fp8(QWEN3_8B, "Qwen3-8B-FP8"),
     _block_fp8(QWEN3_32B, "Qwen3-32B-FP8"),
     _block_fp8(QWEN3_30B_A3B, "Qwen3-30B-A3B-FP8"),
     _block_fp8(QWEN3_235B_A22B, "Qwen3-235B-A22B-FP8"),
+    _block_fp8(QWEN35_397B_A17B, "Qwen3.5-397B-A17B-FP8"),
 )  # fmt: skip

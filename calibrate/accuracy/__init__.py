@@ -1,0 +1,1 @@
+"""How close the twin comes to measured closed-loop serving rows."""

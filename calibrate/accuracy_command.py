@@ -1,0 +1,48 @@
+"""`twin-calibrate accuracy`: how close the twin comes to measured closed-loop serving rows."""
+
+from typing import Annotated
+
+import typer
+
+from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
+
+_CSV_HELP = "Measured closed-loop serving rows; several tables are judged as one."
+_HTML_HELP = "Write tables and residual plots as a page to FILE."
+_FIT_HELP = "Fit the costs to these rows instead, and print the source of serving_fits.py."
+_SKIP_HELP = "Leave out rows whose KV cache may run short: they take the slow engine."
+
+
+def accuracy_command(
+    tables: Annotated[list[str], typer.Argument(metavar="CSV…", help=_CSV_HELP)],
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
+    html_file: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help=_HTML_HELP)
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
+    fit: Annotated[bool, typer.Option("--fit", help=_FIT_HELP)] = False,
+    skip_scarce: Annotated[bool, typer.Option("--skip-scarce", help=_SKIP_HELP)] = False,
+) -> None:
+    """Predict measured rows and report the errors, fitted and held out apart."""
+    from calibrate.accuracy.html import accuracy_page
+    from calibrate.accuracy.judge import judge
+    from calibrate.accuracy.report import as_json, print_report
+    from calibrate.accuracy.rows import read_rows
+    from twin.files import write_text
+
+    check_writable(json_file, None)
+    rows = [row for table in tables for row in read_rows(table)]
+    if fit:
+        from calibrate.accuracy.serving_fit import fit_serving, literal
+
+        typer.echo(literal(fit_serving(rows, jobs)), nl=False)
+        return
+    judgement = judge(rows, jobs, reference=not skip_scarce, progress=_progress)
+    print_report(judgement, console_for(json_file))
+    if html_file is not None:
+        write_text(html_file, accuracy_page(judgement))
+    emit_json(as_json(judgement), json_file)
+
+
+def _progress(done: int, total: int) -> None:
+    if typer.get_text_stream("stderr").isatty():
+        typer.echo(f"\r{done}/{total} predictions", err=True, nl=done == total)
