@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hwmodels.spec import GpuSpec
+from twin.errors import InputError
 from twin.llm.engine_version import parse_version
 from twin.policy import EnginePolicy
 from twin.units import GIB
@@ -59,6 +60,7 @@ def resolve(
         if not policy.enable_chunked_prefill:
             budget = max(budget, max_model_len)
         budget = max(budget, policy.max_num_seqs or 0)
+    _check_sizes(policy, budget, max_model_len)
     seqs = policy.max_num_seqs or min(1024 if big else 256, budget)
     asynchronous = policy.async_scheduling
     if asynchronous is None:
@@ -72,3 +74,21 @@ def resolve(
         gpu_memory_utilization=policy.gpu_memory_utilization or utilization,
         async_scheduling=asynchronous,
     )
+
+
+def _check_sizes(policy: EnginePolicy, budget: int, max_model_len: int) -> None:
+    """Refuse what vLLM refuses at start-up, with the defaults filled in."""
+    if not policy.enable_chunked_prefill and budget < max_model_len:
+        raise InputError(
+            f"max_num_batched_tokens {budget} is below max_model_len {max_model_len} with "
+            "chunked prefill off",
+            where="policy",
+            remedy="raise the budget, lower max_model_len or set enable_chunked_prefill: true",
+        )
+    threshold = policy.long_prefill_token_threshold
+    if threshold > max_model_len:
+        raise InputError(
+            f"long_prefill_token_threshold {threshold} is above max_model_len {max_model_len}",
+            where="policy",
+            remedy="lower it, or give 0 for no cap",
+        )

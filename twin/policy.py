@@ -9,6 +9,9 @@ Quantization = Literal["none", "fp8", "int8", "int4"]
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
+MAX_GPU_BLOCKS = 10_000_000
+"""KV blocks of one replica: more than any GPU holds, and what memory here can follow."""
+
 POLICY_SCHEMA_VERSION: Literal[1] = 1
 
 
@@ -24,13 +27,13 @@ class EnginePolicy(BaseModel):
         None, description="longest context, prompt and answer; default: the model's own"
     )
     block_size: Annotated[int, Field(gt=0, le=1024)] = Field(16, description="tokens a KV block")
-    num_gpu_blocks: Positive | None = Field(
+    num_gpu_blocks: Annotated[int, Field(gt=0, le=MAX_GPU_BLOCKS)] | None = Field(
         None, description="KV blocks; default: what the memory budget leaves"
     )
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None, description="share of GPU memory the engine may use"
     )
-    kv_cache_dtype: KvCacheDtype = Field("auto", description="auto: as the weights compute")
+    kv_cache_dtype: KvCacheDtype = Field("auto", description="auto: 16 bits, whatever the weights")
     quantization: Quantization | None = Field(
         None, description="weight quantisation applied at load; default: as the checkpoint"
     )

@@ -33,7 +33,12 @@ def capacity_command(
     ] = None,
     block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens a KV block.")] = 16,
     engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
-    engine_version: Annotated[str, typer.Option(help="The engine's version.")] = "0.33.0",
+    engine_version: Annotated[
+        str | None, typer.Option(help="The engine's version; default: the newest known.")
+    ] = None,
+    enforce_eager: Annotated[
+        bool, typer.Option("--enforce-eager", help="No CUDA graphs, so no memory for them.")
+    ] = False,
     json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Say how many KV blocks fit, line by line, and at which tensor parallelism."""
@@ -49,6 +54,7 @@ def capacity_command(
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_seqs=max_num_seqs,
         kv_cache_dtype=kv_cache_dtype,
+        enforce_eager=enforce_eager,
         quantization=quantization,
         block_size=block_size,
         engine=engine,

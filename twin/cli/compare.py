@@ -34,7 +34,7 @@ def compare_command(
     from twin.compare import compare
     from twin.compare.render import comparison_report
 
-    check_writable(json_file, None)
+    check_writable(json_file, None, inputs=[path for path in (a, b, scenario) if path])
     console = console_for(json_file)
     sides: tuple[Comparand, Comparand] = load_sides(
         (a, b if b is not None else a), (set_ or [], (set_ or []) + (set_b or [])), scenario

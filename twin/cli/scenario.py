@@ -68,10 +68,6 @@ def schema_command(
     """Print the JSON schema of a scenario (or policy) file, for editors."""
     import json
 
-    from twin.policy import EnginePolicy
-    from twin.scenario import ScenarioFile
+    from twin.load.schema import policy_schema, scenario_schema
 
-    model = EnginePolicy if policy else ScenarioFile
-    schema = model.model_json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    typer.echo(json.dumps(schema, indent=2))
+    typer.echo(json.dumps(policy_schema() if policy else scenario_schema(), indent=2))

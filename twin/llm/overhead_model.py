@@ -180,7 +180,8 @@ def _position(version: Version) -> float:
 
 
 def _borrowed(chosen: OverheadParameters, why: str) -> str:
+    fitted_on = "1 measured capacity" if chosen.rows == 1 else f"{chosen.rows} measured capacities"
     return (
         f"{why}: overhead taken from {chosen.engine} {chosen.version} "
-        f"(fitted on {chosen.rows} measured capacities); expect ± {UNSEEN_BUILD_GIB} GiB a GPU"
+        f"(fitted on {fitted_on}); expect ± {UNSEEN_BUILD_GIB} GiB a GPU"
     )

@@ -16,6 +16,7 @@ from twin.llm.models import MODELS
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.naming import lookup
+from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
@@ -91,7 +92,12 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
                 where=where,
                 remedy="use tp, and cluster.replicas for data parallelism",
             )
-    Parallelism(tp=spec.tp).validate(arch)
+    try:
+        Parallelism(tp=spec.tp).validate(arch)
+    except InputError as error:
+        raise InputError(
+            error.problem, where=f"{where}, parallelism.tp", remedy=error.remedy
+        ) from None
 
 
 def capacity_query(
@@ -112,6 +118,7 @@ def capacity_query(
         block_size=file.policy.block_size,
         quantization=file.policy.quantization,
         kv_cache_dtype=file.policy.kv_cache_dtype,
+        enforce_eager=file.policy.enforce_eager,
     )
 
 
@@ -120,6 +127,12 @@ def _num_gpu_blocks(
 ) -> int:
     if file.policy.num_gpu_blocks is not None:
         return file.policy.num_gpu_blocks
+    if budget.kv_blocks > MAX_GPU_BLOCKS:
+        raise InputError(
+            f"{budget.kv_blocks:,} KV blocks fit, more than the {MAX_GPU_BLOCKS:,} simulated",
+            where=where,
+            remedy="set policy.num_gpu_blocks or a larger policy.block_size",
+        )
     if budget.kv_blocks > 1:
         return budget.kv_blocks
     tp = smallest_fitting_tp(query)

@@ -12,6 +12,8 @@ from twin.workload.limits import MAX_TOKENS, Strict, Tokens
 from twin.workload.trace import Trace
 
 Ints = NDArray[np.int64]
+MAX_SPREAD = 1e6
+"""Largest std over mean of a lognormal; its square must stay a finite number."""
 Positive = Annotated[float, Field(gt=0, le=MAX_TOKENS, allow_inf_nan=False)]
 
 
@@ -57,6 +59,8 @@ class LognormalLength(Strict):
         by_median = (self.median is not None, self.sigma is not None)
         if {by_mean, by_median} != {(True, True), (False, False)}:
             raise ValueError("give mean and std, or median and sigma")
+        if self.mean is not None and self.std is not None and self.std > MAX_SPREAD * self.mean:
+            raise ValueError(f"std {self.std:g} is above {MAX_SPREAD:g} times mean {self.mean:g}")
         if self.min > self.max:
             raise ValueError(f"min {self.min} is above max {self.max}; swap them")
         return self
