@@ -2,12 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from twin.strict import Strict
 
 KvCacheDtype = Literal["auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8"]
 Quantization = Literal["none", "fp8", "int8", "int4"]
-Positive = Annotated[int, Field(gt=0)]
-Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(gt=0, le=10**9)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
 
 MAX_GPU_BLOCKS = 10_000_000
 """KV blocks of one replica: more than any GPU holds, and what memory here can follow."""
@@ -15,10 +17,8 @@ MAX_GPU_BLOCKS = 10_000_000
 POLICY_SCHEMA_VERSION: Literal[1] = 1
 
 
-class EnginePolicy(BaseModel):
+class EnginePolicy(Strict):
     """What an operator may turn; None means the engine's own default for that version and GPU."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     schema_version: Literal[1] = POLICY_SCHEMA_VERSION
     max_num_seqs: Positive | None = Field(None, description="most requests running at once")

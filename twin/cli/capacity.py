@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
 
 
 def capacity_command(
@@ -18,14 +18,17 @@ def capacity_command(
         typer.Option(help="Share of GPU memory the engine may use; default: the engine's."),
     ] = None,
     max_model_len: Annotated[
-        int | None, typer.Option(min=1, help="Longest context; default: the model's.")
+        int | None, typer.Option(min=1, max=10**9, help="Longest context; default: the model's.")
     ] = None,
     max_num_batched_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Token budget of a step; default: the engine's.")
+        int | None,
+        typer.Option(min=1, max=10**9, help="Token budget of a step; default: the engine's."),
     ] = None,
     max_num_seqs: Annotated[
         int | None,
-        typer.Option(min=1, help="Most running requests; default: as in the measured runs."),
+        typer.Option(
+            min=1, max=10**9, help="Most running requests; counts up to the measured runs'."
+        ),
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, fp8, int8 …")] = "auto",
     quantization: Annotated[
@@ -44,6 +47,7 @@ def capacity_command(
     """Say how many KV blocks fit, line by line, and at which tensor parallelism."""
     from twin.load.capacity_question import CapacityQuestion, answer
 
+    check_writable(json_file, None, inputs=[model])
     question = CapacityQuestion(
         model=model,
         gpu=gpu,

@@ -36,7 +36,8 @@ def init_command(
         return
     if Path(path).exists() and not force:
         raise InputError("exists already", where=path, remedy="give --force to replace it")
-    write_text(path, text)
+    text = text.replace(f"name: {name}\n", f"name: {Path(path).stem}\n")
+    write_text(path, text.replace(f"simulate {name}", f"simulate {path}"))
     typer.echo(f"wrote {path}; run: twin simulate {path}")
 
 

@@ -20,8 +20,7 @@ from twin.scheduling.vllm_v1 import VLLM_VERSION
 class CapacityQuestion:
     """What the user asks; None takes the engine's default for its version and the GPU.
 
-    `max_num_seqs` None is that of the runs the overhead was fitted on: the sampler's reservation
-    is known there, and grows in proportion to a number that is stated.
+    `max_num_seqs` counts up to that of the runs the overhead was fitted on.
     `base` is the folder a relative path of a `config.json` starts from.
     """
 

@@ -19,7 +19,8 @@ def from_folder(data: dict[str, Any], folder: Path) -> dict[str, Any]:
     A scenario written beside a run's outputs then names the same files as the one it came from.
     Paths are not resolved: links may loop, and errors should name a path as it was given.
     """
-    return {key: _absolute(key, value, folder) for key, value in data.items()}
+    # A key may be a whole number where a mapping's keys are levels; here it is merely unknown.
+    return {key: _absolute(str(key), value, folder) for key, value in data.items()}
 
 
 def _absolute(key: str, value: Any, folder: Path) -> Any:

@@ -12,7 +12,7 @@ from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitt
 from twin.llm.config_json import read_config
 from twin.llm.engine_version import default_gpu_memory_utilization, parse_version
 from twin.llm.lowering import Precision
-from twin.llm.models import MODELS
+from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.naming import lookup
@@ -44,7 +44,7 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     query = capacity_query(file, arch, gpu, policy)
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
-    _check_context_fits(policy, blocks, where)
+    _check_context_fits(policy, query, blocks, where)
     workload = load_traces(file.workload, base)
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
@@ -67,8 +67,16 @@ def find_arch(text: str, base: Path, where: str) -> ModelArch:
     if text in MODELS:
         return MODELS[text]
     if "/" in text or text.endswith(".json"):
+        _check_not_a_hub_id(text, base, where)
         return read_config(base / text)
     return lookup(MODELS, text, "model", where=f"{where}, llm" if where else "")
+
+
+def _check_not_a_hub_id(text: str, base: Path, where: str) -> None:
+    """`Qwen/Qwen3-32B` is a name on a model hub; point to the built-in network of that name."""
+    known = None if (base / text).exists() or text.endswith(".json") else find_model(text)
+    if known is not None:
+        raise InputError(f"no file {text!r}", where=where, remedy=f"did you mean {known.name!r}?")
 
 
 def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
@@ -145,7 +153,9 @@ def _num_gpu_blocks(
     )
 
 
-def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None:
+def _check_context_fits(
+    policy: ResolvedPolicy, query: CapacityQuery, blocks: int, where: str
+) -> None:
     """One request of the longest context must fit, as the engine demands at start-up."""
     size, usable = policy.given.block_size, blocks - 1
     if usable < 1:
@@ -156,11 +166,13 @@ def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None
         )
     needed = -(-policy.max_model_len // size)
     if needed > usable:
+        tp = smallest_fitting_tp(query) if policy.given.num_gpu_blocks is None else None
+        larger = f", or parallelism.tp to {tp}" if tp else ""
         raise InputError(
             f"one request of max_model_len {policy.max_model_len} needs {needed} KV blocks, "
             f"{usable} can be used",
             where=where,
-            remedy=f"set policy.max_model_len to at most {usable * size}",
+            remedy=f"set policy.max_model_len to at most {usable * size}{larger}",
         )
 
 

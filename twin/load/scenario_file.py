@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from twin.errors import InputError
 from twin.load.documents import read_mapping
 from twin.load.examples import find_scenario
 from twin.load.migrations import migrate_scenario
@@ -12,6 +13,7 @@ from twin.load.paths import from_folder
 from twin.load.policy_file import read_policy_data
 from twin.load.resolve import resolve_scenario
 from twin.load.validation import validate
+from twin.policy import EnginePolicy
 from twin.scenario import Scenario, ScenarioFile
 
 
@@ -59,6 +61,7 @@ def read_scenario_file(
 def _validated(
     data: dict[str, Any], folder: Path, overrides: Mapping[str, Any], where: str
 ) -> ScenarioFile:
+    _check_kind(data, where)
     data = migrate_scenario(data, where)
     # A policy in a file of its own is read first, so that overrides reach into it.
     for source in (data, overrides):
@@ -67,6 +70,18 @@ def _validated(
     rest = {key: value for key, value in overrides.items() if not _is_policy_path(key, value)}
     data = from_folder(_without_nulls(apply(data, rest)), folder)
     return validate(ScenarioFile, data, where)
+
+
+def _check_kind(data: dict[str, Any], where: str) -> None:
+    """Tell a file of another kind by its keys."""
+    if "llm" in data or "workload" in data:
+        return
+    if "hidden_size" in data or "architectures" in data:
+        raise InputError("is the config.json of a model", where=where, remedy="set llm to its path")
+    if any(key in EnginePolicy.model_fields for key in data if key != "schema_version"):
+        raise InputError(
+            "is a policy file", where=where, remedy=f"give a scenario and --set policy={where}"
+        )
 
 
 def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:

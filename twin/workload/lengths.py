@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
-from twin.workload.limits import MAX_TOKENS, Strict, Tokens
+from twin.strict import Strict
+from twin.workload.limits import MAX_TOKENS, Tokens
 from twin.workload.trace import Trace
 
 Ints = NDArray[np.int64]
