@@ -38,7 +38,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python tests/bench/traces.py
 
 capacity-table: $(VENV)/.dev
-	$(BIN)/twin-calibrate capacity $${SERVETWIN_DATA:-../shared/data}/capacity/kv_capacity.csv --markdown docs/capacity-table.md
+	$(BIN)/twin-calibrate capacity $${SERVETWIN_DATA:-../shared/data}/capacity/kv_capacity.csv --markdown docs/capacity.md
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; set PYTHON=/path/to/python3"; exit 2; }

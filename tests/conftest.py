@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# `make audit`: 5 times the usual number of examples (tests/properties/effort.py).
+settings.register_profile("audit", max_examples=500, print_blob=True)
 
 ROOT = Path(__file__).resolve().parent.parent
 

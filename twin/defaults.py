@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hwmodels.spec import GpuSpec
+from twin.errors import InputError
 from twin.llm.engine_version import parse_version
 from twin.policy import EnginePolicy
 from twin.units import GIB
@@ -71,6 +72,8 @@ def resolve(
     """
     max_model_len = policy.max_model_len or max_position
     seqs, budget, asynchronous, block_size = _DEFAULTS[engine](policy, gpu, max_model_len)
+    if engine == "vllm":
+        _check_sizes(policy, budget, max_model_len)
     if asynchronous is None:
         version = parse_version(engine_version)
         asynchronous = version is None or version >= _FIRST_ASYNCHRONOUS
@@ -83,6 +86,24 @@ def resolve(
         async_scheduling=asynchronous,
         block_size=block_size,
     )
+
+
+def _check_sizes(policy: EnginePolicy, budget: int, max_model_len: int) -> None:
+    """Refuse what vLLM refuses at start-up, with the defaults filled in."""
+    if not policy.enable_chunked_prefill and budget < max_model_len:
+        raise InputError(
+            f"max_num_batched_tokens {budget} is below max_model_len {max_model_len} with "
+            "chunked prefill off",
+            where="policy",
+            remedy="raise the budget, lower max_model_len or set enable_chunked_prefill: true",
+        )
+    threshold = policy.long_prefill_token_threshold
+    if threshold > max_model_len:
+        raise InputError(
+            f"long_prefill_token_threshold {threshold} is above max_model_len {max_model_len}",
+            where="policy",
+            remedy="lower it, or give 0 for no cap",
+        )
 
 
 _Sizes = tuple[int, int, bool | None, int]

@@ -15,11 +15,16 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it replaces `path`, on error it goes.
 
     Raises:
-        InputError: the folder does not exist or cannot be written, or `path` is a folder.
+        InputError: the folder does not exist or cannot be written, or `path` is a folder, a
+            device or a pipe.
     """
     target = Path(path)
     if target.is_dir():
         raise InputError("is a folder, not a file", where=str(target), remedy="name a file in it")
+    if is_special(target):
+        raise InputError("is a device or a pipe", where=str(target), remedy="name a file")
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))  # the link stays, what it names is replaced
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -35,10 +40,24 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def is_special(path: str | Path) -> bool:
+    """Whether `path` is a device, a pipe or a socket: renaming onto it would destroy it."""
+    target = Path(path)
+    return target.exists() and not target.is_file() and not target.is_dir()
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write bytes to `path`, whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_bytes(data)
+    """Write bytes to `path`, whole or not at all; a device or a pipe simply receives them."""
+    try:
+        if is_special(path):
+            Path(path).write_bytes(data)
+            return
+        with whole_file(path) as temporary:
+            temporary.write_bytes(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_write(Path(path), error) from None
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -74,8 +93,13 @@ def whole_directory(directory: str | Path) -> Iterator[Path]:
 
 def _move_in(temporary: Path, target: Path) -> None:
     if not target.exists():
-        os.replace(temporary, target)
-        return
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            if not target.is_dir():  # else another run has just made it
+                raise
+        else:
+            return
     names = sorted(entry.name for entry in temporary.iterdir())
     blocked = [name for name in names if (target / name).is_dir()]
     if blocked:

@@ -2,21 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from twin.strict import Strict
 
 KvCacheDtype = Literal["auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8"]
 Quantization = Literal["none", "fp8", "int8", "int4"]
-Positive = Annotated[int, Field(gt=0)]
-Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(gt=0, le=10**9)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
+
+MAX_GPU_BLOCKS = 10_000_000
+"""KV blocks of one replica: more than any GPU holds, and what memory here can follow."""
 
 POLICY_SCHEMA_VERSION: Literal[1] = 1
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class SglangPolicy(_Section):
+class SglangPolicy(Strict):
     """What only SGLang has, in its spelling.
 
     `max_num_seqs` is its max_running_requests, `max_num_batched_tokens` its
@@ -37,7 +38,7 @@ class SglangPolicy(_Section):
     cuda_graph_max_bs: Positive | None = Field(None, description="largest captured batch")
 
 
-class TrtllmPolicy(_Section):
+class TrtllmPolicy(Strict):
     """What only TensorRT-LLM has, in its spelling.
 
     `max_num_seqs` is its max_batch_size, `max_num_batched_tokens` its max_num_tokens,
@@ -45,9 +46,9 @@ class TrtllmPolicy(_Section):
     """
 
     tokens_per_block: Positive = Field(32, description="tokens a KV block")
-    capacity_scheduler_policy: Literal[
-        "GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"
-    ] = Field("GUARANTEED_NO_EVICT", description="which requests may hold memory")
+    capacity_scheduler_policy: Literal["GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"] = (
+        Field("GUARANTEED_NO_EVICT", description="which requests may hold memory")
+    )
     enable_chunked_prefill: bool = Field(False, description="split prompts over steps")
     batch_wait_timeout_iters: Count = Field(
         0, description="most iterations in which new prompts are held back; 0: none"
@@ -63,10 +64,8 @@ class TrtllmPolicy(_Section):
     )
 
 
-class EnginePolicy(BaseModel):
+class EnginePolicy(Strict):
     """What an operator may turn; None means the engine's own default for that version and GPU."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     schema_version: Literal[1] = POLICY_SCHEMA_VERSION
     max_num_seqs: Positive | None = Field(None, description="most requests running at once")
@@ -75,13 +74,13 @@ class EnginePolicy(BaseModel):
         None, description="longest context, prompt and answer; default: the model's own"
     )
     block_size: Annotated[int, Field(gt=0, le=1024)] = Field(16, description="tokens a KV block")
-    num_gpu_blocks: Positive | None = Field(
+    num_gpu_blocks: Annotated[int, Field(gt=0, le=MAX_GPU_BLOCKS)] | None = Field(
         None, description="KV blocks; default: what the memory budget leaves"
     )
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None, description="share of GPU memory the engine may use"
     )
-    kv_cache_dtype: KvCacheDtype = Field("auto", description="auto: as the weights compute")
+    kv_cache_dtype: KvCacheDtype = Field("auto", description="auto: 16 bits, whatever the weights")
     quantization: Quantization | None = Field(
         None, description="weight quantisation applied at load; default: as the checkpoint"
     )

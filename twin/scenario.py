@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
@@ -12,6 +12,7 @@ from twin.llm.arch import ModelArch
 from twin.llm.capacity import KvCapacity
 from twin.llm.lowering import Precision
 from twin.policy import EnginePolicy
+from twin.strict import Strict
 from twin.workload.build import LoadedWorkload
 from twin.workload.spec import WorkloadSpec
 
@@ -20,18 +21,14 @@ SCENARIO_SCHEMA_VERSION = 1
 EngineName = Literal["vllm", "sglang", "trtllm"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class EngineSpec(_Part):
+class EngineSpec(Strict):
     """The serving engine and its version."""
 
     name: EngineName = "vllm"
     version: str = Field("0.33.0", description="as its package names it")
 
 
-class ParallelismSpec(_Part):
+class ParallelismSpec(Strict):
     """How one replica is spread over GPUs."""
 
     tp: Annotated[int, Field(ge=1, le=64, description="tensor parallel ranks")] = 1
@@ -40,14 +37,14 @@ class ParallelismSpec(_Part):
     ep: Annotated[int, Field(ge=1, le=256, description="expert parallel ranks")] = 1
 
 
-class ClusterSpec(_Part):
+class ClusterSpec(Strict):
     """How many replicas, and who sends requests to which."""
 
-    replicas: Annotated[int, Field(ge=1, le=4096)] = 1
+    replicas: Annotated[int, Field(ge=1, le=1024)] = 1
     router: Literal["round_robin"] = "round_robin"
 
 
-class SloSpec(_Part):
+class SloSpec(Strict):
     """The service-level objective that goodput counts by."""
 
     ttft_s: Annotated[float, Field(gt=0)] | None = Field(None, description="time to first token")
@@ -55,7 +52,7 @@ class SloSpec(_Part):
     percentile: Annotated[float, Field(gt=0, le=100)] = 99.0
 
 
-class ScenarioFile(_Part):
+class ScenarioFile(Strict):
     """One YAML file: a trace, a network, a GPU and an engine configuration."""
 
     schema_version: Literal[1]
@@ -107,6 +104,6 @@ class Scenario:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for reports: the file with resolved policy values."""
         data = self.file.model_dump(mode="json")
-        data["policy"] = {**self.policy.as_dict(), "num_gpu_blocks": self.num_gpu_blocks}
+        data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
         return data

@@ -23,7 +23,7 @@ def parse_bytes(text: str | int | float, *, where: str = "") -> int:
         return int(text)
     match = _QUANTITY.fullmatch(str(text))
     unit = _BYTE_UNITS.get(match.group(2).lower()) if match else None
-    if match is None or unit is None:
+    if match is None or unit is None or not math.isfinite(float(match.group(1)) * unit):
         raise InputError(
             f"{text!r} is not a size in bytes", where=where, remedy="write for example 80GiB"
         )

@@ -21,7 +21,10 @@ REQUIRED = (
 _STATED_MEMORY = re.compile(r"\(\s*([\d.]+\s*(?:GiB|MiB|GB|MB|B))\s*\)", re.IGNORECASE)
 _STATED_FREE = re.compile(r"free\s+([\d.]+\s*(?:GiB|MiB|GB|MB|B))", re.IGNORECASE)
 _SHARE = re.compile(r"(?<![\d.])(0?\.\d+|1\.0)(?![\d.])")
-_SEQUENCES = re.compile(r"max_num_seqs\D{0,3}(\d+)")
+_SEQUENCES = re.compile(r"max_num_seqs\D{0,3}(\d{1,12})")
+
+# More would not be a count, and would overflow a float.
+_MAX_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +158,9 @@ def _count(cells: dict[str, str], column: str, where: str, default: int | None =
     text = cells.get(column, "")
     if not text and default is not None:
         return default
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) < 1:
         raise InputError(
-            f"{text!r} is not a whole number above 0",
+            f"{text[:40]!r} is not a whole number above 0 of at most {_MAX_DIGITS} digits",
             where=f"{where}, {column}",
             remedy="give for example 16",
         )
@@ -165,7 +168,7 @@ def _count(cells: dict[str, str], column: str, where: str, default: int | None =
 
 
 def _numbers(text: str) -> Iterable[int]:
-    return (int(number) for number in re.findall(r"\d+", text))
+    return (int(number) for number in re.findall(r"\d+", text) if len(number) <= _MAX_DIGITS)
 
 
 def _largest(text: str) -> int | None:

@@ -7,13 +7,17 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.effort import examples
 from twin.request import Request, RequestState, SegmentContent, Status
 from twin.scheduling import SchedulerLimits
 from twin.scheduling.vllm_v1 import VllmV1Scheduler
 from twin.step import StepPlan
 
 SETTINGS = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 
 

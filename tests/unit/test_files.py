@@ -1,9 +1,10 @@
+import os
 import stat
 
 import pytest
 
 from twin.errors import InputError
-from twin.files import whole_directory, whole_file, write_text
+from twin.files import is_special, whole_directory, whole_file, write_text
 
 
 def test_a_file_appears_whole(tmp_path):
@@ -68,3 +69,40 @@ def test_a_folder_in_the_place_of_a_file_stops_before_anything_is_replaced(tmp_p
     with pytest.raises(InputError, match="'b' in it is a folder"):
         replace_both()
     assert (tmp_path / "a").read_text() == "old"
+
+
+def test_a_device_or_pipe_receives_the_text_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "figures")
+    assert os.read(reader, 100) == b"figures"
+    os.close(reader)
+    assert is_special(pipe)
+    with pytest.raises(InputError, match="a device or a pipe"), whole_file(pipe):
+        pass
+
+
+def test_a_full_device_is_an_input_error():
+    with pytest.raises(InputError, match="/dev/full: cannot be written: No space left"):
+        write_text("/dev/full", "x" * 100_000)
+    assert is_special("/dev/full")
+
+
+def test_a_link_stays_and_what_it_names_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_directory_made_meanwhile_is_filled(tmp_path):
+    target = tmp_path / "out"
+    with whole_directory(target) as folder:
+        (folder / "a").write_text("a")
+        target.mkdir()
+        (target / "b").write_text("b")
+    assert sorted(path.name for path in target.iterdir()) == ["a", "b"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

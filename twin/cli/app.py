@@ -1,13 +1,11 @@
 """The command table of `twin`."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from twin import __version__
 from twin.cli import capacity, catalogue, compare, conformance, scenario, simulate
-from twin.cli.running import run
 
 app = typer.Typer(
     name="twin",
@@ -39,8 +37,3 @@ def _root(
     ] = False,
 ) -> None:
     del version
-
-
-def main() -> None:
-    """Entry point of the `twin` command."""
-    sys.exit(run(app))

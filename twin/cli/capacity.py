@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
 
 
 def capacity_command(
@@ -18,14 +18,17 @@ def capacity_command(
         typer.Option(help="Share of GPU memory the engine may use; default: the engine's."),
     ] = None,
     max_model_len: Annotated[
-        int | None, typer.Option(min=1, help="Longest context; default: the model's.")
+        int | None, typer.Option(min=1, max=10**9, help="Longest context; default: the model's.")
     ] = None,
     max_num_batched_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Token budget of a step; default: the engine's.")
+        int | None,
+        typer.Option(min=1, max=10**9, help="Token budget of a step; default: the engine's."),
     ] = None,
     max_num_seqs: Annotated[
         int | None,
-        typer.Option(min=1, help="Most running requests; default: as in the measured runs."),
+        typer.Option(
+            min=1, max=10**9, help="Most running requests; counts up to the measured runs'."
+        ),
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, fp8, int8 …")] = "auto",
     quantization: Annotated[
@@ -33,12 +36,18 @@ def capacity_command(
     ] = None,
     block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens a KV block.")] = 16,
     engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
-    engine_version: Annotated[str, typer.Option(help="The engine's version.")] = "0.33.0",
+    engine_version: Annotated[
+        str | None, typer.Option(help="The engine's version; default: the newest known.")
+    ] = None,
+    enforce_eager: Annotated[
+        bool, typer.Option("--enforce-eager", help="No CUDA graphs, so no memory for them.")
+    ] = False,
     json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Say how many KV blocks fit, line by line, and at which tensor parallelism."""
     from twin.load.capacity_question import CapacityQuestion, answer
 
+    check_writable(json_file, None, inputs=[model])
     question = CapacityQuestion(
         model=model,
         gpu=gpu,
@@ -49,6 +58,7 @@ def capacity_command(
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_seqs=max_num_seqs,
         kv_cache_dtype=kv_cache_dtype,
+        enforce_eager=enforce_eager,
         quantization=quantization,
         block_size=block_size,
         engine=engine,

@@ -32,13 +32,14 @@ def compare_command(
     """Put two forecasts side by side: what differs in their inputs, how every figure changes."""
     from twin.cli.sides import Comparand, load_sides
     from twin.compare import compare
+    from twin.compare.noise import NOISE_FLOOR
     from twin.compare.render import comparison_report
 
-    check_writable(json_file, None)
+    check_writable(json_file, None, inputs=[path for path in (a, b, scenario) if path])
     console = console_for(json_file)
     sides: tuple[Comparand, Comparand] = load_sides(
         (a, b if b is not None else a), (set_ or [], (set_ or []) + (set_b or [])), scenario
     )
-    comparison = compare(sides[0].as_dict(), sides[1].as_dict())
+    comparison = compare(sides[0].as_dict(), sides[1].as_dict(), relative_error=NOISE_FLOOR)
     console.print(comparison_report(comparison))
     emit_json({"a": sides[0].name, "b": sides[1].name, **comparison.to_dict()}, json_file)

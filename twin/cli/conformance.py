@@ -15,7 +15,7 @@ def conformance_command(
     """Compare recorded scheduler decisions with ours, step by step; exit 1 on a difference."""
     from twin.conformance import render, replay_file
 
-    check_writable(json_file, None)
+    check_writable(json_file, None, inputs=files)
     console = console_for(json_file)
     reports = []
     for path in files:

@@ -1,7 +1,9 @@
 """Where a command's tables and JSON go."""
 
 import json
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ JSON_HELP = "Write the figures as JSON to FILE; - for standard output (tables th
 def console_for(json_path: str | None) -> Console:
     """Return the console for tables: standard error when JSON takes standard output."""
     console = Console(stderr=json_path == "-", highlight=False, soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in _environment():
+    asked = os.environ.get("COLUMNS", "")
+    if not console.is_terminal and not (asked.isdecimal() and int(asked)):
         console.width = 110
     return console
 
@@ -25,17 +28,27 @@ def emit_json(data: Any, json_path: str | None) -> None:
     """Write `data` where `--json` asked for it, whole or not at all."""
     if json_path is None:
         return
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if json_path == "-":
+    # A terminal or pipe may take ASCII only; a file is UTF-8.
+    plain = json_path == "-"
+    text = json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False) + "\n"
+    if plain:
         sys.stdout.write(text)
         return
     write_text(json_path, text)
 
 
-def check_writable(json_path: str | None, out: str | None) -> None:
-    """Refuse an impossible output before the work is done, not after it."""
-    if json_path not in (None, "-"):
-        target = Path(str(json_path))
+def check_writable(json_path: str | None, out: str | None, *, inputs: Sequence[str] = ()) -> None:
+    """Refuse an impossible output before the work is done, not after it.
+
+    Args:
+        json_path: what `--json` names.
+        out: what `--out` names.
+        inputs: files that are read and must not be replaced.
+    """
+    if json_path is not None and json_path != "-":
+        if not json_path:
+            raise InputError("is empty", where="--json", remedy="name a file, or - for output")
+        target = Path(json_path)
         if target.is_dir():
             raise InputError("is a folder", where=f"--json {json_path}", remedy="name a file")
         if not target.absolute().parent.is_dir():
@@ -44,11 +57,18 @@ def check_writable(json_path: str | None, out: str | None) -> None:
                 where=f"--json {json_path}",
                 remedy=f"create {target.parent}",
             )
-    if out is not None and Path(out).exists() and not Path(out).is_dir():
-        raise InputError("is a file, not a folder", where=f"--out {out}", remedy="name a folder")
+        _check_spared(target, inputs, f"--json {json_path}")
+    if out is not None:
+        if not out:
+            raise InputError("is empty", where="--out", remedy="name a folder")
+        if Path(out).exists() and not Path(out).is_dir():
+            raise InputError(
+                "is a file, not a folder", where=f"--out {out}", remedy="name a folder"
+            )
+        _check_spared(Path(out) / "scenario.yaml", inputs, f"--out {out}")
 
 
-def _environment() -> Any:
-    import os
-
-    return os.environ
+def _check_spared(target: Path, inputs: Sequence[str], where: str) -> None:
+    for name in inputs:
+        if target.is_file() and Path(name).is_file() and target.samefile(name):
+            raise InputError(f"would replace the input {name}", where=where, remedy="name another")

@@ -36,7 +36,8 @@ def init_command(
         return
     if Path(path).exists() and not force:
         raise InputError("exists already", where=path, remedy="give --force to replace it")
-    write_text(path, text)
+    text = text.replace(f"name: {name}\n", f"name: {Path(path).stem}\n")
+    write_text(path, text.replace(f"simulate {name}", f"simulate {path}"))
     typer.echo(f"wrote {path}; run: twin simulate {path}")
 
 
@@ -68,10 +69,6 @@ def schema_command(
     """Print the JSON schema of a scenario (or policy) file, for editors."""
     import json
 
-    from twin.policy import EnginePolicy
-    from twin.scenario import ScenarioFile
+    from twin.load.schema import policy_schema, scenario_schema
 
-    model = EnginePolicy if policy else ScenarioFile
-    schema = model.model_json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    typer.echo(json.dumps(schema, indent=2))
+    typer.echo(json.dumps(policy_schema() if policy else scenario_schema(), indent=2))

@@ -1,6 +1,7 @@
 """What `twin compare` puts side by side: a scenario, a policy or a result, told by content."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,18 @@ def _result(found: Path, path: str, assignments: list[str]) -> Comparand:
             "a finished result takes no overrides", where=path, remedy="compare its scenario"
         )
     try:
-        data = json.loads(read_text(found, "result"))
+        data = json.loads(
+            read_text(found, "result"),
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is not valid JSON: {error}", where=path) from None
+        raise InputError(
+            f"is not valid JSON: {error}",
+            where=path,
+            remedy="give what `twin simulate --json` wrote",
+        ) from None
     if not isinstance(data, dict) or not isinstance(data.get("inputs"), dict):
         raise InputError(
             "is not a result", where=path, remedy="give what `twin simulate --json` wrote"
@@ -92,6 +102,18 @@ def _result(found: Path, path: str, assignments: list[str]) -> Comparand:
     if "ttft_s" not in summary:
         raise InputError("holds no figures", where=path, remedy="give a result of `twin simulate`")
     return Comparand(path, data["inputs"], summary)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)  # as large as a float at most: figures are compared as floats
+    return int(text)
 
 
 def _simulated(scenario: str, name: str, assignments: list[str], more: dict[str, Any]) -> Comparand:

@@ -33,7 +33,7 @@ def simulate_command(
     from twin.load import load_scenario
     from twin.load.overrides import parse_assignments
 
-    check_writable(json_file, out)
+    check_writable(json_file, out, inputs=[scenario])
     overrides = parse_assignments(set_ or [])
     loaded = load_scenario(scenario, overrides)
     console = console_for(json_file)

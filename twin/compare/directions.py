@@ -36,6 +36,7 @@ DIRECTIONS: dict[str, Direction] = {
     "step_s": "neutral",
     "time_by_bound": "neutral",
     "time_by_source": "neutral",
+    "queue_grows": "lower",
 }
 """By top-level key of a summary; a figure inside (`ttft_s.p99`) has the direction of its key."""
 

@@ -10,12 +10,19 @@ from rich.text import Text
 from twin.compare.comparison import Comparison, FigureChange
 from twin.report.numbers import change, count, percent, seconds, significant
 
+
+def _yes(value: float | None) -> str:
+    return {1.0: "yes", 0.0: "no"}.get(value, "–") if value is not None else "–"
+
+
 Show = Callable[[float | None], str]
 
 SHOWN: tuple[tuple[str, str, Show], ...] = (
     ("ttft_s.p50", "TTFT P50", seconds),
+    ("ttft_s.p95", "TTFT P95", seconds),
     ("ttft_s.p99", "TTFT P99", seconds),
     ("tpot_s.p50", "TPOT P50", seconds),
+    ("tpot_s.p95", "TPOT P95", seconds),
     ("tpot_s.p99", "TPOT P99", seconds),
     ("itl_s.p50", "ITL P50", seconds),
     ("itl_s.p99", "ITL P99", seconds),
@@ -25,6 +32,7 @@ SHOWN: tuple[tuple[str, str, Show], ...] = (
     ("input_tokens_per_s", "Input (tok/s)", significant),
     ("output_tokens_per_s", "Output (tok/s)", significant),
     ("goodput_requests_per_s", "Goodput (req/s)", significant),
+    ("slo_met", "SLO met", _yes),
     ("slo_attainment", "SLO attainment", percent),
     ("rejected", "Rejected", count),
     ("unfinished", "Unfinished", count),
@@ -55,8 +63,8 @@ def describe(figure: FigureChange, name_a: str = "A") -> str:
     """Return a change in words: `-18 % vs A, better`."""
     if figure.verdict == "unknown":
         return f"only {name_a} has it" if figure.b is None else f"{name_a} has none"
-    if figure.verdict == "same":
-        return "same"
+    if figure.verdict == "same" or figure.key == "slo_met":
+        return figure.verdict
     if figure.percent is None:
         sign = "+" if (figure.delta or 0) > 0 else "-"
         size = f"{sign}{significant(abs(figure.delta or 0))}"

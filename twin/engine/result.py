@@ -31,7 +31,7 @@ class RequestTable:
     """Prefix-cache hit at first admission."""
     preemptions: Ints
     replica: Ints
-    """-1 when rejected before it reached one."""
+    """-1 where none was chosen yet when the run ended."""
     outcome: Ints
     session: Ints
     turn: Ints
@@ -53,7 +53,9 @@ class StepTable:
     """When the GPU is done."""
     scheduled_s: Floats
     prefill_tokens: Ints
+    """Of chunks longer than one token."""
     decode_tokens: Ints
+    """Of requests that computed exactly one token."""
     running: Ints
     waiting: Ints
     used_blocks: Ints

@@ -236,7 +236,7 @@ def _result(
         gpu_memory_utilization=query.gpu_memory_utilization or 0.0,
         fits=blocks >= needed,
         max_concurrency=blocks / needed,
-        notes=notes + overhead.notes + _notes(query, longest),
+        notes=notes + _notes(query, longest),
     )
 
 

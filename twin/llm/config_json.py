@@ -12,6 +12,15 @@ from twin.errors import InputError
 from twin.llm.arch import MlaArch, ModelArch
 from twin.llm.config_layers import hybrid_layers, moe_arch, window_layers
 from twin.llm.config_quantization import checkpoint_format
+from twin.llm.config_values import (
+    MAX_LAYERS,
+    MAX_SIZE,
+    check_quantization,
+    check_values,
+    is_whole,
+)
+
+_MAX_BYTES = 16 * 2**20
 
 # Families whose shape was checked against real config files.
 KNOWN_FAMILIES = frozenset(
@@ -64,11 +73,13 @@ def arch_of(config: dict[str, Any], *, where: str = "config.json", name: str = "
             where=f"{where}, model_type",
             remedy="use a model whose layers are attention and MLP or experts",
         )
+    check_values(text, where)
     fields = _Fields(text, where)
     shape = _shape(fields, family)
-    dtype, block, unquantized, dtype_notes = checkpoint_format(
-        text.get("quantization_config") or outer.get("quantization_config"), where
-    )
+    quantization = text.get("quantization_config") or outer.get("quantization_config")
+    check_quantization(quantization, where)
+    dtype, block, unquantized, dtype_notes = checkpoint_format(quantization, where)
+    _check_layers(text, shape["num_layers"], where)
     kv_layers, layer_notes = hybrid_layers(text, shape["num_layers"])
     window, sliding = window_layers(text, family, shape["num_layers"])
     notes = (*_family_notes(family, outer, text), *dtype_notes, *layer_notes)
@@ -96,19 +107,19 @@ class _Fields:
         self.config = config
         self.where = where
 
-    def count(self, *keys: str, default: int | None = None) -> int:
-        """Return the first of `keys` that is present, as a whole number above 0."""
+    def count(self, *keys: str, default: int | None = None, most: int = MAX_SIZE) -> int:
+        """Return the first of `keys` that is present, a whole number from 1 to `most`."""
         for key in keys:
             value = self.config.get(key)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_whole(value, 1, most):
                 raise InputError(
-                    f"{key} is {value!r}",
+                    f"{key} is {repr(value)[:60]}",
                     where=self.where,
-                    remedy="it must be a whole number above 0",
+                    remedy=f"it must be a whole number above 0, at most {most:,}",
                 )
-            return value
+            return int(value)
         if default is None:
             raise InputError(
                 f"no {keys[0]}",
@@ -133,7 +144,7 @@ def _shape(fields: _Fields, family: str) -> dict[str, Any]:
             remedy="give head_dim",
         )
     # MLA heads have a rotated and an unrotated part; `hidden / heads` says nothing there.
-    mla_dim = fields.config.get("qk_nope_head_dim", 0) + fields.config.get("qk_rope_head_dim", 0)
+    mla_dim = sum(fields.config.get(key) or 0 for key in ("qk_nope_head_dim", "qk_rope_head_dim"))
     head_dim = mla_dim or fields.count("head_dim", default=hidden // heads)
     dense_keys: tuple[str, ...] = ("intermediate_size", "n_inner", "ffn_dim")
     if family.startswith("llama4"):
@@ -143,7 +154,7 @@ def _shape(fields: _Fields, family: str) -> dict[str, Any]:
     return {
         "hidden_size": hidden,
         "num_heads": heads,
-        "num_layers": fields.count("num_hidden_layers", "n_layer", "n_layers"),
+        "num_layers": fields.count("num_hidden_layers", "n_layer", "n_layers", most=MAX_LAYERS),
         "num_kv_heads": fields.count(
             "num_key_value_heads", "num_kv_heads", "n_head_kv", default=default_kv
         ),
@@ -157,6 +168,24 @@ def _shape(fields: _Fields, family: str) -> dict[str, Any]:
             "max_position_embeddings", "n_positions", "max_sequence_length", default=2048
         ),
     }
+
+
+def _check_layers(config: dict[str, Any], num_layers: int, where: str) -> None:
+    """A list of layers must tell of each one, and one of them must keep a KV cache."""
+    kinds = config.get("layer_types")
+    if isinstance(kinds, list) and len(kinds) != num_layers:
+        raise InputError(
+            f"layer_types has {len(kinds)} entries for {num_layers} layers",
+            where=where,
+            remedy="it must name the kind of every layer",
+        )
+    kept, _ = hybrid_layers(config, num_layers)
+    if kept == 0:
+        raise InputError(
+            "no layer has full attention",
+            where=where,
+            remedy="use a model of which at least one layer keeps a KV cache",
+        )
 
 
 def _mla(fields: _Fields) -> MlaArch | None:
@@ -208,7 +237,17 @@ def _family_notes(family: str, outer: dict[str, Any], text: dict[str, Any]) -> t
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as stream:
+            raw = stream.read(_MAX_BYTES + 1)
+        if len(raw) > _MAX_BYTES:
+            raise InputError(
+                f"is larger than {_MAX_BYTES >> 20} MiB",
+                where=str(file),
+                remedy="give the path of a Hugging Face config.json",
+            )
+        content = json.loads(raw.decode("utf-8-sig"))
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply", where=str(file)) from None
     except OSError as error:
         raise InputError(
             f"cannot be read ({error.strerror})",
@@ -216,7 +255,11 @@ def _load(file: Path) -> dict[str, Any]:
             remedy="give the path of a Hugging Face config.json",
         ) from None
     except ValueError as error:
-        raise InputError(f"is not JSON ({error})", where=str(file)) from None
+        raise InputError(
+            f"is not JSON ({error})",
+            where=str(file),
+            remedy="give the path of a Hugging Face config.json",
+        ) from None
     if not isinstance(content, dict):
         raise InputError("is not a JSON object", where=str(file))
     return content

@@ -44,7 +44,7 @@ def window_layers(config: dict[str, Any], family: str, num_layers: int) -> tuple
     `use_sliding_window: false` (Qwen2) wins over a `sliding_window` that is given all the same.
     """
     window = _first(config, "sliding_window", "attention_chunk_size")
-    if not window or config.get("use_sliding_window") is False:
+    if not window or window < 0 or config.get("use_sliding_window") is False:
         return None, 0
     sliding = _sliding_count(config, family, num_layers)
     return (window, sliding) if sliding else (None, 0)
@@ -69,9 +69,9 @@ def hybrid_layers(config: dict[str, Any], num_layers: int) -> tuple[int | None, 
 def _num_moe_layers(config: dict[str, Any], num_layers: int) -> int:
     frequency = config.get("moe_layer_freq")
     if isinstance(frequency, list):
-        return sum(bool(flag) for flag in frequency)
+        return sum(bool(flag) for flag in frequency[:num_layers])
     if isinstance(config.get("moe_layers"), list):
-        return len(config["moe_layers"])
+        return min(len(config["moe_layers"]), num_layers)
     dense_first = config.get("first_k_dense_replace") or 0
     every = (
         frequency
@@ -79,7 +79,7 @@ def _num_moe_layers(config: dict[str, Any], num_layers: int) -> int:
         or config.get("interleave_moe_layer_step")
         or 1
     )
-    dense_only = set(config.get("mlp_only_layers") or ())
+    dense_only = config.get("mlp_only_layers") or ()
     if "first_k_dense_replace" in config:
         # DeepSeek counts from layer 0, Qwen and Llama 4 from layer 1.
         return sum(i >= dense_first and i % every == 0 for i in range(num_layers))
@@ -101,7 +101,7 @@ def _sliding_count(config: dict[str, Any], family: str, num_layers: int) -> int:
         return sum(kind in _WINDOWED for kind in kinds)
     pattern = config.get("hybrid_layer_pattern")
     if isinstance(pattern, list):
-        return sum(bool(flag) for flag in pattern)
+        return sum(bool(flag) for flag in pattern[:num_layers])
     every = _first(config, "sliding_window_pattern", "_sliding_window_pattern")
     if every is None:
         # Configs that leave the pattern to the code: Gemma 2 and gpt-oss alternate, of six Gemma 3
@@ -109,7 +109,7 @@ def _sliding_count(config: dict[str, Any], family: str, num_layers: int) -> int:
         for prefix, step in (("gemma2", 2), ("gpt_oss", 2), ("gemma3", 6), ("llama4", 4)):
             if family.startswith(prefix):
                 every = step
-    if every:
+    if every and every > 0:
         return num_layers - num_layers // every
     if config.get("use_sliding_window") and config.get("max_window_layers") is not None:
         return max(0, num_layers - int(config["max_window_layers"]))

@@ -53,7 +53,8 @@ def _compressed_tensors(section: dict[str, Any], where: str) -> Format:
         return ("fp8" if kind == "float" else "int8"), block, kept, ()
     if bits == 4:
         group = weights.get("group_size") or 128
-        return ("mxfp4" if kind == "float" else "int4"), (1, int(group)), kept, ()
+        block = (1, int(group)) if group > 0 else None
+        return ("mxfp4" if kind == "float" else "int4"), block, kept, ()
     raise InputError(
         f"weights of {bits!r} bits and type {kind!r}",
         where=f"{where}, quantization_config.config_groups",

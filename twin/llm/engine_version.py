@@ -20,7 +20,7 @@ _VLLM_MONTHS: tuple[tuple[tuple[int, int], Version], ...] = (
     ((2026, 10), (0, 31, 0)), ((2026, 11), (0, 33, 0)),
 )  # fmt: skip
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBERED = re.compile(r"(?<![\d.])v?(\d+)\.(\d+)(?:\.(\d+|x))?", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?<![\d.])v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}|x))?", re.IGNORECASE)
 _DATED = re.compile(r"\b(" + "|".join(_MONTHS) + r")[a-z]*[-\s]*(20\d\d)", re.IGNORECASE)
 
 # vLLM's default rose from 0.9 with release 0.20.0 (`vllm/config/cache.py` of the 0.20.0 and 0.33.0

@@ -10,18 +10,17 @@ from hwmodels.gpus import GPUS
 from twin.defaults import resolve
 from twin.errors import InputError
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, capacity_by_tp
-from twin.llm.engine_version import default_gpu_memory_utilization
 from twin.load.resolve import find_arch
 from twin.naming import lookup
 from twin.policy import EnginePolicy, Quantization
+from twin.scheduling.vllm_v1 import VLLM_VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityQuestion:
     """What the user asks; None takes the engine's default for its version and the GPU.
 
-    `max_num_seqs` None is that of the runs the overhead was fitted on: the sampler's reservation
-    is known there, and grows in proportion to a number that is stated.
+    `max_num_seqs` counts up to that of the runs the overhead was fitted on.
     `base` is the folder a relative path of a `config.json` starts from.
     """
 
@@ -35,9 +34,10 @@ class CapacityQuestion:
     max_num_seqs: int | None = None
     kv_cache_dtype: str = "auto"
     quantization: str | None = None
+    enforce_eager: bool = False
     block_size: int = 16
     engine: str = "vllm"
-    engine_version: str = "0.33.0"
+    engine_version: str | None = None
     base: Path = Path(".")
 
 
@@ -47,6 +47,7 @@ class CapacityAnswer:
 
     question: CapacityQuestion
     model_name: str
+    max_num_batched_tokens: int | None
     chosen: KvCapacity
     by_tp: dict[int, KvCapacity]
 
@@ -58,6 +59,7 @@ class CapacityAnswer:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data: the question, the budget line by line, the table over TP."""
         question = {k: v for k, v in asdict(self.question).items() if k != "base"}
+        question["max_num_batched_tokens"] = self.max_num_batched_tokens
         chosen = asdict(self.chosen)
         return {
             **question,
@@ -90,6 +92,7 @@ def answer(question: CapacityQuestion) -> CapacityAnswer:
     return CapacityAnswer(
         question=question,
         model_name=query.arch.name,
+        max_num_batched_tokens=query.max_num_batched_tokens,
         chosen=capacity(query),
         by_tp=capacity_by_tp(query),
     )
@@ -103,7 +106,7 @@ def _query(question: CapacityQuestion) -> CapacityQuery:
         arch=arch,
         total_memory_bytes=gpu.visible_memory_bytes,
         engine=question.engine,
-        engine_version=question.engine_version,
+        engine_version=_version(question),
         tp=question.tp,
         pp=question.pp,
         gpu_memory_utilization=question.gpu_memory_utilization,
@@ -113,14 +116,20 @@ def _query(question: CapacityQuestion) -> CapacityQuery:
         block_size=question.block_size,
         quantization=question.quantization,
         kv_cache_dtype=question.kv_cache_dtype,
+        enforce_eager=question.enforce_eager,
     )
     if question.engine != "vllm" or question.max_num_batched_tokens is not None:
         return query
-    utilization = default_gpu_memory_utilization(
-        question.engine, question.engine_version, gpu.visible_memory_bytes, question.tp
-    )
-    policy = resolve(EnginePolicy(), gpu, question.engine_version, arch.max_position, utilization)
+    # What vLLM sets when nobody does; only the sizes of the largest step matter here.
+    policy = resolve(EnginePolicy(), gpu, query.engine_version or "", arch.max_position, 1.0)
     return replace(query, max_num_batched_tokens=policy.max_num_batched_tokens)
+
+
+def _version(question: CapacityQuestion) -> str | None:
+    """The version asked for; else the one vLLM's rules are pinned to, other engines' newest."""
+    if question.engine_version is None and question.engine == "vllm":
+        return VLLM_VERSION
+    return question.engine_version
 
 
 def _check_quantization(quantization: str | None) -> None:

@@ -10,6 +10,8 @@ from twin.errors import InputError
 
 _MAX_BYTES = 4 * 2**20
 _MAX_NODES = 200_000
+# Control characters would steer the reader's terminal; half a surrogate pair fits no file.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -25,13 +27,22 @@ class _StrictLoader(yaml.SafeLoader):
             raise yaml.YAMLError("aliases (*name) are not accepted here; write the value out")
         return super().compose_node(parent, index)
 
+    def construct_scalar(self, node: Any) -> Any:
+        value = super().construct_scalar(node)
+        if isinstance(value, str) and _UNPRINTABLE.search(value):
+            raise yaml.MarkedYAMLError(
+                problem="an unprintable character in the text", problem_mark=node.start_mark
+            )
+        return value
+
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
+            if isinstance(key, bool) or not isinstance(key, (str, int)):
                 raise yaml.MarkedYAMLError(
-                    problem=f"key {key!r} is not text", problem_mark=key_node.start_mark
+                    problem=f"key {key!r} is neither text nor a whole number",
+                    problem_mark=key_node.start_mark,
                 )
             if key in seen:
                 raise yaml.MarkedYAMLError(

@@ -6,6 +6,7 @@ from typing import Any
 
 from twin.errors import InputError
 from twin.load.documents import parse_yaml
+from twin.load.paths import names_a_file
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
@@ -32,10 +33,9 @@ def apply(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     if "workload.path" in overrides:
         result = _as_trace(result, overrides)
     for key, value in overrides.items():
-        parts = key.split(".")
-        if _names_a_file(parts, value):
-            value = str(Path(value).resolve())
-        _assign(result, parts, value, key)
+        if names_a_file(key, value):
+            value = str(Path(value).absolute())
+        _assign(result, key.split("."), value, key)
     return result
 
 
@@ -48,14 +48,6 @@ def _as_trace(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
         return data
     kept = {k: v for k, v in (workload or {}).items() if k in ("too_long", "max_requests")}
     return {**data, "workload": {"kind": "trace", **kept}}
-
-
-def _names_a_file(parts: list[str], value: Any) -> bool:
-    if not isinstance(value, str) or not value:
-        return False
-    if parts[-1] == "path":
-        return True
-    return parts in (["llm"], ["policy"]) and ("/" in value or value.endswith((".json", ".yaml")))
 
 
 def _assign(data: dict[str, Any], parts: list[str], value: Any, key: str) -> None:

@@ -14,10 +14,11 @@ from twin.llm.config_json import read_config
 from twin.llm.engine_version import default_gpu_memory_utilization, parse_version
 from twin.llm.layer_profiles import applies, layer_profile_for
 from twin.llm.lowering import Precision
-from twin.llm.models import MODELS
+from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.naming import lookup
+from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
@@ -53,7 +54,7 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
     if file.engine.name == "vllm":
-        _check_context_fits(policy, blocks, where)
+        _check_context_fits(policy, query, blocks, where)
     workload = load_traces(file.workload, base)
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
@@ -78,8 +79,16 @@ def find_arch(text: str, base: Path, where: str) -> ModelArch:
     if text in MODELS:
         return MODELS[text]
     if "/" in text or text.endswith(".json"):
+        _check_not_a_hub_id(text, base, where)
         return read_config(base / text)
     return lookup(MODELS, text, "model", where=f"{where}, llm" if where else "")
+
+
+def _check_not_a_hub_id(text: str, base: Path, where: str) -> None:
+    """`Qwen/Qwen3-32B` is a name on a model hub; point to the built-in network of that name."""
+    known = None if (base / text).exists() or text.endswith(".json") else find_model(text)
+    if known is not None:
+        raise InputError(f"no file {text!r}", where=where, remedy=f"did you mean {known.name!r}?")
 
 
 def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
@@ -106,7 +115,12 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
             where=where,
             remedy=f"vLLM spreads experts over all of them: set ep to {spec.tp * spec.dp} or 1",
         )
-    Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
+    try:
+        Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
+    except InputError as error:
+        raise InputError(
+            error.problem, where=f"{where}, parallelism", remedy=error.remedy
+        ) from None
 
 
 def capacity_query(
@@ -129,6 +143,7 @@ def capacity_query(
         block_size=policy.block_size,
         quantization=file.policy.quantization,
         kv_cache_dtype=file.policy.kv_cache_dtype,
+        enforce_eager=file.policy.enforce_eager,
     )
 
 
@@ -147,6 +162,12 @@ def _num_gpu_blocks(
 ) -> int:
     if file.policy.num_gpu_blocks is not None:
         return file.policy.num_gpu_blocks
+    if budget.kv_blocks > MAX_GPU_BLOCKS:
+        raise InputError(
+            f"{budget.kv_blocks:,} KV blocks fit, more than the {MAX_GPU_BLOCKS:,} simulated",
+            where=where,
+            remedy="set policy.num_gpu_blocks or a larger policy.block_size",
+        )
     if budget.kv_blocks > 1:
         return budget.kv_blocks
     tp = smallest_fitting_tp(query)
@@ -159,7 +180,9 @@ def _num_gpu_blocks(
     )
 
 
-def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None:
+def _check_context_fits(
+    policy: ResolvedPolicy, query: CapacityQuery, blocks: int, where: str
+) -> None:
     """One request of the longest context must fit, as vLLM demands at start-up."""
     size, usable = policy.block_size, blocks - 1
     if usable < 1:
@@ -170,11 +193,13 @@ def _check_context_fits(policy: ResolvedPolicy, blocks: int, where: str) -> None
         )
     needed = -(-policy.max_model_len // size)
     if needed > usable:
+        tp = smallest_fitting_tp(query) if policy.given.num_gpu_blocks is None else None
+        larger = f", or parallelism.tp to {tp}" if tp else ""
         raise InputError(
             f"one request of max_model_len {policy.max_model_len} needs {needed} KV blocks, "
             f"{usable} can be used",
             where=where,
-            remedy=f"set policy.max_model_len to at most {usable * size}",
+            remedy=f"set policy.max_model_len to at most {usable * size}{larger}",
         )
 
 

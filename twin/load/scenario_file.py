@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from twin.errors import InputError
 from twin.load.documents import read_mapping
 from twin.load.examples import find_scenario
 from twin.load.migrations import migrate_scenario
 from twin.load.overrides import apply
+from twin.load.paths import from_folder
 from twin.load.policy_file import read_policy_data
 from twin.load.resolve import resolve_scenario
 from twin.load.validation import validate
+from twin.policy import EnginePolicy
 from twin.scenario import Scenario, ScenarioFile
 
 
@@ -28,20 +31,66 @@ def load_scenario(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     return resolve_scenario(file, base, where=str(path))
 
 
+def scenario_from(
+    data: Mapping[str, Any], base: str | Path = ".", overrides: Mapping[str, Any] | None = None
+) -> Scenario:
+    """Return the scenario in plain data shaped like a scenario file.
+
+    Args:
+        data: what a scenario file holds, schema version included.
+        base: folder that relative paths in it start from.
+        overrides: as in `load_scenario`.
+
+    Raises:
+        InputError: as `load_scenario`.
+    """
+    where = str(data.get("name", "scenario"))
+    file = _validated(dict(data), Path(base), overrides or {}, where)
+    return resolve_scenario(file, Path(base), where=where)
+
+
 def read_scenario_file(
     path: str | Path, overrides: Mapping[str, Any] | None = None
 ) -> tuple[ScenarioFile, Path]:
     """Return the validated file and the folder its relative paths start from."""
     found = find_scenario(path)
-    data = migrate_scenario(read_mapping(found, "scenario file"), str(path))
+    data = read_mapping(found, "scenario file")
+    return _validated(data, found.parent, overrides or {}, str(path)), found.parent
+
+
+def _validated(
+    data: dict[str, Any], folder: Path, overrides: Mapping[str, Any], where: str
+) -> ScenarioFile:
+    _check_kind(data, where)
+    data = migrate_scenario(data, where)
     # A policy in a file of its own is read first, so that overrides reach into it.
-    for source in (data, overrides or {}):
+    for source in (data, overrides):
         if isinstance(source.get("policy"), str):
-            data = {**data, "policy": _policy_at(source["policy"], source is data, found.parent)}
-    rest = {k: v for k, v in (overrides or {}).items() if not _is_policy_path(k, v)}
-    # A section whose keys are all commented out reads as null: the same as leaving it out.
-    data = {key: value for key, value in apply(data, rest).items() if value is not None}
-    return validate(ScenarioFile, data, str(path)), found.parent
+            data = {**data, "policy": _policy_at(source["policy"], source is data, folder)}
+    rest = {key: value for key, value in overrides.items() if not _is_policy_path(key, value)}
+    data = from_folder(_without_nulls(apply(data, rest)), folder)
+    return validate(ScenarioFile, data, where)
+
+
+def _check_kind(data: dict[str, Any], where: str) -> None:
+    """Tell a file of another kind by its keys."""
+    if "llm" in data or "workload" in data:
+        return
+    if "hidden_size" in data or "architectures" in data:
+        raise InputError("is the config.json of a model", where=where, remedy="set llm to its path")
+    if any(key in EnginePolicy.model_fields for key in data if key != "schema_version"):
+        raise InputError(
+            "is a policy file", where=where, remedy=f"give a scenario and --set policy={where}"
+        )
+
+
+def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out null keys: a section whose keys are all commented out reads as null."""
+    kept = {key: value for key, value in data.items() if value is not None}
+    policy = kept.get("policy")
+    if isinstance(policy, dict):
+        kept["policy"] = {key: value for key, value in policy.items() if value is not None}
+    return kept
 
 
 def _is_policy_path(key: str, value: Any) -> bool:

@@ -1,5 +1,6 @@
 """Pydantic's findings as one line: file, key, what is wrong, and the nearest known key."""
 
+import re
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -7,6 +8,16 @@ from pydantic_core import ErrorDetails
 
 from twin.errors import InputError
 from twin.naming import remedy_for
+
+_TAG = re.compile("'([^']*)'")
+_PLAIN = {
+    "model_type": "input should be keys and values",
+    "model_attributes_type": "input should be keys and values",
+    "dict_type": "input should be keys and values",
+    "tuple_type": "input should be a list",
+    "invalid_key": "keys should be names",
+}
+"""Findings that pydantic words for programmers."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -32,12 +43,24 @@ def _one_line(error: ValidationError, model: type[BaseModel], where: str) -> Inp
         )
     if first["type"] == "missing":
         return InputError(f"key {key!r} is missing{more}", where=where)
+    if first["type"] == "union_tag_not_found":
+        missing = f"{key}.{_discriminator(first)}" if key else _discriminator(first)
+        return InputError(f"key {missing!r} is missing{more}", where=where)
+    if first["type"] == "union_tag_invalid":
+        tag, choices = first["ctx"]["tag"], _TAG.findall(first["ctx"]["expected_tags"])
+        return InputError(
+            f"{key}: unknown {_discriminator(first)} {tag!r}{more}",
+            where=where,
+            remedy=remedy_for(tag, choices),
+        )
     text = f"{key}: {_message(first)}" if key else _message(first)
     return InputError(f"{text}{more}", where=where)
 
 
 def _message(detail: ErrorDetails) -> str:
-    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "string_type" and isinstance(detail.get("input"), (int, float)):
+        return f"{detail['input']!r} must be text; put it in quotes"
+    message = _PLAIN.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     value = detail.get("input")
     if isinstance(value, (str, int, float, bool)) or value is None:
@@ -46,6 +69,10 @@ def _message(detail: ErrorDetails) -> str:
         if len(shown) <= 60 and not said:
             return f"{message}, not {shown}"
     return message
+
+
+def _discriminator(detail: ErrorDetails) -> str:
+    return str(detail["ctx"]["discriminator"]).strip("'")
 
 
 def _walk(
@@ -62,6 +89,9 @@ def _walk(
             tags.add(part)
             candidates = [c for c in candidates if _has_tag(c, part)] or candidates
     known = sorted({name for c in candidates for name in c.model_fields})
+    # What a whole part of a union gets wrong is reported under its tag.
+    if place and place[-1] not in known and any(_has_tag(c, place[-1]) for c in candidates):
+        tags.add(place[-1])
     return place, known, tags
 
 

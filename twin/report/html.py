@@ -15,7 +15,14 @@ from twin.report.numbers import seconds, significant
 from twin.report.page import SCRIPT, STYLE
 from twin.report.slo import read_slo
 from twin.report.style import palette_params, theme_config, themed
-from twin.report.terminal import LATENCIES, figure_rows, name_of, setup_line, source_sentence
+from twin.report.terminal import (
+    GROWING,
+    LATENCIES,
+    figure_rows,
+    name_of,
+    setup_line,
+    source_sentence,
+)
 from twin.report.timelines import kv_over_time, queue_over_time, steps_over_time
 from twin.report.verdict import bound_sentence, verdict
 
@@ -48,7 +55,7 @@ def html_report(result: SimulationResult, summary: Mapping[str, Any]) -> str:
         _header(summary, result.inputs, title),
         _figures(summary),
         *map(_figure, charts),
-        _notes(result.notes),
+        _notes([*([GROWING] if summary["queue_grows"] else []), *result.notes]),
         _scenario(result.inputs),
         "<footer>A forecast by simulation, made with servetwin.</footer>",
     ]
@@ -73,9 +80,10 @@ def report_charts(result: SimulationResult) -> list[Chart]:
     """Return the charts of a report, in the order they are shown."""
     slo = read_slo(result.inputs.get("slo"))
     run = name_of(result.inputs.get("name")) or "run"
-    ttft_s = request_latencies(result.requests).ttft_s[measured(result)]
+    latencies, counted = request_latencies(result.requests), measured(result)
     return [
-        latency_cdf("ttft", "TTFT", {run: ttft_s}, slo_s=slo.ttft_s),
+        latency_cdf("ttft", "TTFT", {run: latencies.ttft_s[counted]}, slo_s=slo.ttft_s),
+        latency_cdf("tpot", "TPOT", {run: latencies.tpot_s[counted]}, slo_s=slo.tpot_s),
         latency_cdf("itl", "ITL", {run: result.itl_s}, slo_s=slo.tpot_s, slo_name="TPOT SLO"),
         ttft_over_time(result, slo_s=slo.ttft_s),
         kv_over_time(result),

@@ -62,6 +62,7 @@ def summarise(
         **_slo_figures(result, latencies, objective, counted),
         **_cache_figures(result, span),
         **_step_figures(result, span),
+        "queue_grows": queue_grows(result, latencies),
     }
 
 
@@ -206,3 +207,17 @@ def shares(parts: Mapping[str, float]) -> dict[str, float]:
     """Return each part's share of the sum; all 0 when the sum is."""
     total = sum(parts.values())
     return {name: part / total if total > 0 else 0.0 for name, part in parts.items()}
+
+
+def queue_grows(result: SimulationResult, latencies: RequestLatencies) -> bool:
+    """Whether waiting keeps growing to the end: arrivals outpace the service.
+
+    Judged by the median queue time of the last tenth of the arrivals against the first tenth's;
+    too few requests (below 50) never say so. Then every latency depends on the run's length.
+    """
+    waits = latencies.queue_s[np.argsort(result.requests.arrival_s, kind="stable")]
+    tenth = waits.size // 10
+    if tenth < 5:
+        return False
+    early, late = np.nan_to_num(waits[:tenth]), np.nan_to_num(waits[-tenth:])
+    return bool(np.median(late) > 5 * np.median(early) + 0.5)

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twin.engine.result import FINISHED, REJECTED, Floats, Ints, SimulationResult
+from twin.engine.result import FINISHED, REJECTED, UNFINISHED, Floats, Ints, SimulationResult
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The stretch of time rates refer to: first arrival to last finish, seconds."""
+    """The stretch of time rates refer to: first arrival to last finish, or to the horizon."""
 
     start_s: float
     end_s: float
@@ -21,12 +21,13 @@ class Span:
 
 
 def serving_span(result: SimulationResult) -> Span:
-    """Return first arrival to last finish (to the run's end if nothing finished)."""
+    """Return first arrival to last finish; to the run's end while anything is unfinished."""
     requests = result.requests
     if not len(requests):
         return Span(0.0, 0.0)
     done = requests.finish_s[requests.outcome == FINISHED]
-    end = float(done.max()) if done.size else float(result.simulated_s)
+    cut_off = not done.size or bool((requests.outcome == UNFINISHED).any())
+    end = float(result.simulated_s) if cut_off else float(done.max())
     return Span(float(requests.arrival_s.min()), end)
 
 

@@ -20,6 +20,11 @@ LATENCIES = {
 }
 """Latency keys of a summary and how reports call them, in the order they are shown."""
 
+GROWING = (
+    "The queue grows to the end of the run: arrivals outpace the service, so latencies depend on "
+    "how long the run is."
+)
+
 _SOURCE_WORDS = {
     "table": "measured points",
     "interpolated": "between measured points",
@@ -56,6 +61,8 @@ def terminal_report(
     sources = source_sentence(summary)
     if sources:
         parts.append(Text(sources))
+    if summary["queue_grows"]:
+        parts.append(Text(f"Note: {GROWING}"))
     parts += [Text(f"Note: {note}") for note in notes]
     return Group(*parts)
 
@@ -74,8 +81,14 @@ def setup_line(inputs: Mapping[str, Any]) -> str:
         name_of(inputs.get("llm")),
         f"{gpu} {degrees}".strip(),
         name_of(inputs.get("engine")),
+        _replicas(inputs.get("cluster")),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _replicas(cluster: Any) -> str:
+    number = cluster.get("replicas") if isinstance(cluster, Mapping) else None
+    return f"{count(number)} replicas" if number not in (None, 1) else ""
 
 
 def name_of(value: Any) -> str:
@@ -108,6 +121,8 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (what, figures) lines on throughput, KV cache and queue, shared by all reports."""
     usage, running, waiting = (summary[k] for k in ("kv_cache_usage", "running", "waiting"))
     requests = f"{count(summary['finished'])} of {count(summary['requests'])} finished"
+    if summary["warmup_requests"]:
+        requests += f" ({count(summary['warmup_requests'])} of them warm-up)"
     for key in ("rejected", "unfinished"):
         if summary[key]:
             requests += f", {count(summary[key])} {key}"

@@ -38,7 +38,7 @@ def kv_over_time(result: SimulationResult) -> Chart:
     total = int(steps.preempted.sum())
     alt = (
         f"KV cache occupancy over {seconds(float(edges[-1] - edges[0]))}: peak {percent(top)} of "
-        f"{count(result.usable_blocks)} blocks, {count(total)} preemptions."
+        f"{count(result.usable_blocks)} usable blocks, {count(total)} preemptions."
     )
     caption = (
         f"{edges.size - 1} intervals of {seconds(float(edges[1] - edges[0]))}. Line: mean"

@@ -36,7 +36,21 @@ def verdict(summary: Mapping[str, Any]) -> str:
         return f"The SLO cannot be judged: {figures}."
     word = "Meets" if summary["slo_met"] else "Misses"
     share = percent(summary["slo_attainment"])
-    return f"{word} the SLO: {figures}. {share} of requests met it."
+    missed = "" if summary["slo_met"] else _missed(slo)
+    return f"{word} the SLO{missed}: {figures}. {share} of requests met it."
+
+
+def _missed(slo: Mapping[str, Any]) -> str:
+    """Name the limits that are exceeded, where only some are."""
+    titles = [title for key, title in _TITLES.items() if slo[f"{key}_limit"] is not None]
+    failed = [
+        title
+        for key, title in _TITLES.items()
+        if slo[f"{key}_limit"] is not None
+        and slo[key] is not None
+        and slo[key] > slo[f"{key}_limit"]
+    ]
+    return f" on {' and '.join(failed)}" if failed and len(failed) < len(titles) else ""
 
 
 def _limits(slo: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from twin.errors import InputError
-from twin.workload.limits import MAX_RATE, MAX_REQUESTS, Duration, Rate, Strict
+from twin.strict import Strict
+from twin.workload.limits import MAX_RATE, MAX_REQUESTS, Duration, Rate
 
 Floats = NDArray[np.float64]
 

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
-from twin.workload.limits import MAX_TOKENS, Strict, Tokens
+from twin.strict import Strict
+from twin.workload.limits import MAX_TOKENS, Tokens
 from twin.workload.trace import Trace
 
 Ints = NDArray[np.int64]
+MAX_SPREAD = 1e6
+"""Largest std over mean of a lognormal; its square must stay a finite number."""
 Positive = Annotated[float, Field(gt=0, le=MAX_TOKENS, allow_inf_nan=False)]
 
 
@@ -57,6 +60,8 @@ class LognormalLength(Strict):
         by_median = (self.median is not None, self.sigma is not None)
         if {by_mean, by_median} != {(True, True), (False, False)}:
             raise ValueError("give mean and std, or median and sigma")
+        if self.mean is not None and self.std is not None and self.std > MAX_SPREAD * self.mean:
+            raise ValueError(f"std {self.std:g} is above {MAX_SPREAD:g} times mean {self.mean:g}")
         if self.min > self.max:
             raise ValueError(f"min {self.min} is above max {self.max}; swap them")
         return self

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 MAX_REQUESTS = 10_000_000
 """Requests in one run."""
@@ -21,9 +21,3 @@ RequestCount = Annotated[int, Field(gt=0, le=MAX_REQUESTS)]
 Rate = Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE, allow_inf_nan=False)]
 Duration = Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 Delay = Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
-
-
-class Strict(BaseModel):
-    """Frozen input without unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")

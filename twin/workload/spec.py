@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from twin.naming import remedy_for
+from twin.strict import Strict
 from twin.workload.arrivals import Arrivals, StagedArrivals, check_extent, whole_arrivals
 from twin.workload.lengths import Count, EmpiricalLength, Length, UniformLength, mean_of
 from twin.workload.limits import (
@@ -16,7 +17,6 @@ from twin.workload.limits import (
     OptionalTokens,
     Rate,
     RequestCount,
-    Strict,
     Tokens,
 )
 from twin.workload.readers import READERS

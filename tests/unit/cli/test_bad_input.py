@@ -1,6 +1,7 @@
 """Bad input: one line naming file, row or key and the remedy, exit 2, nothing left behind."""
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -194,3 +195,97 @@ def test_scenario_init_does_not_overwrite(twin, tmp_path):
 def test_a_conformance_file_that_is_something_else(twin, tmp_path):
     (tmp_path / "c.json").write_text(json.dumps({"hello": 1}))
     assert_one_line(twin("conformance", "c.json"), "c.json")
+
+
+def test_the_input_is_never_replaced(twin):
+    assert twin("scenario", "init", "scenario.yaml")[0] == 0
+    before = Path("scenario.yaml").read_text(encoding="utf-8")
+    for output in (("--json", "scenario.yaml"), ("--out", ".")):
+        assert_one_line(twin("simulate", "scenario.yaml", *output), "would replace the input")
+    assert Path("scenario.yaml").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("option", ["--json", "--out"])
+def test_an_empty_output_name(twin, option):
+    assert_one_line(twin("simulate", "chat-h100", option, ""), f"{option}: is empty")
+    assert list(Path(".").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("policy.num_gpu_blocks=1000000000", "policy.num_gpu_blocks: input should be less"),
+        ("workload.output_tokens={kind: lognormal, mean: 1e-300, std: 1e7}", "times mean"),
+        ('name="\\e[31m"', "unprintable character"),
+        ('name="\\ud800"', "unprintable character"),
+        ("parallelism.tp=3", "chat-h100, parallelism.tp: tp 3 does not divide"),
+    ],
+)
+def test_values_beyond_reason(twin, assignment, says):
+    assert_one_line(simulate(twin, assignment), says)
+
+
+def test_a_network_of_countless_blocks(twin):
+    sizes = ("hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size")
+    config = {**dict.fromkeys(sizes, 1), "vocab_size": 10, "max_position_embeddings": 100}
+    Path("tiny.json").write_text(json.dumps(config))
+    assert_one_line(simulate(twin, "llm=./tiny.json"), "set policy.num_gpu_blocks")
+
+
+def test_no_command_prints_the_help(twin):
+    code, _, err = twin()
+    assert code == 2
+    assert err.startswith("Usage: ")
+    assert err.count("\n") > 5
+
+
+def test_closed_streams_and_narrow_alphabets(twin, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    assert run(app, ["models"]) == 0
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", narrow)
+    assert run(app, ["models"]) == 0
+    monkeypatch.setenv("COLUMNS", "0")
+    before = narrow.buffer.tell()
+    assert run(app, ["models"]) == 0
+    assert narrow.buffer.tell() > before
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999", "9" * 400])
+def test_a_result_with_a_number_beyond_floats(twin, number):
+    Path("r.json").write_text('{"inputs": {}, "ttft_s": {"p50": ' + number + "}}")
+    assert_one_line(twin("compare", "r.json", "r.json"), "r.json: is not valid JSON", "finite")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--max-num-seqs", "9" * 400), "--max-num-seqs"),
+        (("--max-num-batched-tokens", "9" * 400), "--max-num-batched-tokens"),
+        (("--json", "."), "is a folder; name a file"),
+    ],
+)
+def test_capacity_beyond_reason(twin, options, says):
+    arguments = ("capacity", "--model", "llama-3.1-8b", "--gpu", "h100_sxm")
+    assert_one_line(twin(*arguments, *options), says)
+
+
+def test_a_version_of_countless_digits_names_none(twin):
+    assert_one_line(simulate(twin, f'engine.version="{"9" * 5000}.0"'), "is not a version")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("seed=true", "seed: give a number"),
+        ("policy.max_num_seqs=yes", "max_num_seqs: give a number"),
+        ("policy.enable_prefix_caching=1", "enable_prefix_caching: give true or false"),
+        ("policy.enable_prefix_caching='yes'", "enable_prefix_caching: give true or false"),
+        ("slo.ttft_s=on", "ttft_s: give a number"),
+        ("workload.num_requests=true", "num_requests: give a number"),
+        ("workload.arrivals.rate=true", "rate: give a number"),
+        ("cluster.replicas=1025", "cluster.replicas"),
+    ],
+)
+def test_flags_are_no_numbers(twin, assignment, says):
+    assert_one_line(simulate(twin, assignment), says)

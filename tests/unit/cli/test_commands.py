@@ -37,7 +37,8 @@ def test_simulate_json_holds_the_promised_figures(twin):
         assert list(data[key]) == ["mean", "p50", "p90", "p95", "p99"]
         assert data[key]["p50"] <= data[key]["p90"] <= data[key]["p95"] <= data[key]["p99"]
     assert data["requests"] == data["finished"] == 40
-    assert data["kv_blocks"] == data["inputs"]["policy"]["num_gpu_blocks"]
+    assert data["kv_blocks"] > 1000
+    assert data["inputs"]["policy"]["num_gpu_blocks"] is None
     assert set(data["kv_cache_usage"]) == {"mean", "max"}
     for key in (
         "steps",

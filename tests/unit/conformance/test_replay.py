@@ -210,6 +210,7 @@ BAD_EDITS: list[tuple[Edit, str]] = [
     (put("config", "block_size", True), "'block_size' is True"),
     (put("config", "policy", "fcfz"), "did you mean 'fcfs'"),
     (put("config", "watermark", 1.5), "watermark is 1.5"),
+    (put("config", "max_model_len", 1), "prompt tokens, more than max_model_len 1"),
     (put("config", "num_gpu_blocks", 10**12), "'num_gpu_blocks' is 1000000000000"),
     (put("effective", "num_lookahead_tokens", 3), "only recordings with 0"),
     (put("effective", "async_scheduling", True), "only recordings with False"),

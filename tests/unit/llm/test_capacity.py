@@ -66,9 +66,11 @@ def test_identity_of_concurrency() -> None:
     assert capacity(query, NO_OVERHEAD).max_concurrency == pytest.approx(997.08, abs=0.005)
 
 
-def test_more_sequences_and_longer_steps_leave_less() -> None:
+def test_sequences_count_up_to_the_measured_batch_and_longer_steps_leave_less() -> None:
     base = capacity(QUERY).kv_blocks
-    assert capacity(replace(QUERY, max_num_seqs=256)).kv_blocks < base
+    assert capacity(replace(QUERY, max_num_seqs=64)).kv_blocks > base
+    assert capacity(replace(QUERY, max_num_seqs=128)).kv_blocks == base
+    assert capacity(replace(QUERY, max_num_seqs=1024)).kv_blocks == base
     assert capacity(replace(QUERY, max_num_batched_tokens=65_536)).kv_blocks < base
     # the two are alternatives, not a sum: a small step hides behind the sampler
     assert capacity(replace(QUERY, max_num_batched_tokens=256)).kv_blocks == base

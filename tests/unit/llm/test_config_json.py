@@ -212,3 +212,61 @@ def test_folder_and_modelopt_section_beside_it(tmp_path: Path) -> None:
     assert arch.checkpoint_dtype == "fp8"
     assert arch.name == tmp_path.name
     assert any("kv_cache_dtype" in note for note in arch.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000; it must be a whole"),
+        ({"hidden_size": 10**40}, "hidden_size is"),
+        ({"partial_rotary_factor": "half"}, "partial_rotary_factor is 'half'"),
+        ({"full_attention_interval": float("nan")}, "full_attention_interval is nan"),
+        ({"full_attention_interval": 99}, "no layer has full attention"),
+        ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
+        ({"num_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": 3}, "mlp_only_layers"),
+        ({"num_experts": 8, "num_experts_per_tok": 2, "moe_layer_freq": "1"}, "moe_layer_freq"),
+        ({"num_experts": 10**40, "num_experts_per_tok": 2}, "num_experts is a huge number"),
+        ({"kv_lora_rank": 512, "qk_nope_head_dim": "128"}, "qk_nope_head_dim is '128'"),
+        (
+            {"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 0]}},
+            "weight_block_size is [0, 0]",
+        ),
+        (
+            {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": "128"}},
+            "group_size is '128'",
+        ),
+        (
+            {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": [1]}},
+            "config_groups is [1]",
+        ),
+    ],
+)
+def test_values_no_network_has_are_refused(change, says):
+    config = {
+        "model_type": "llama",
+        "hidden_size": 512,
+        "num_attention_heads": 8,
+        "num_hidden_layers": 4,
+        "intermediate_size": 1024,
+        "vocab_size": 1000,
+        **change,
+    }
+    with pytest.raises(InputError) as caught:
+        arch_of(config, where="c.json")
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("c.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"[" * 100_000, "nested too deeply"),
+        (b" " * (16 * 2**20 + 1), "larger than 16 MiB"),
+        (b"{", "is not JSON"),
+    ],
+)
+def test_files_that_are_no_config(tmp_path, content, says):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        read_config(path)

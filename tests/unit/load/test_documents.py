@@ -14,7 +14,7 @@ def test_exponent_without_a_dot_is_a_number():
         ("a: 1\na: 2", "x, line 2: is not valid YAML: key 'a' stands twice"),
         ("a: [1", "x, line 1: is not valid YAML"),
         ("a: &n 1\nb: *n", "aliases"),
-        ("1: a", "key 1 is not text"),
+        ("1.5: a", "key 1.5 is neither text nor a whole number"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ("a: " + "[" * 3000, "not valid YAML"),
         ("a: [" + "1," * 200_001 + "]", "too many nodes"),

@@ -1,7 +1,7 @@
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from twin.errors import InputError
 from twin.load.validation import validate
@@ -19,6 +19,12 @@ class Fast(Part):
 class Slow(Part):
     kind: Literal["slow"] = "slow"
     delay_s: float = 1.0
+
+    @model_validator(mode="after")
+    def _not_too_slow(self) -> "Slow":
+        if self.delay_s > 10:
+            raise ValueError("too slow; lower delay_s")
+        return self
 
 
 class Root(Part):
@@ -47,6 +53,16 @@ class Root(Part):
         (
             {"name": "x", "part": {"kind": "slow", "delay_s": float("nan")}},
             "f: part.delay_s: input should be a finite number, not nan",
+        ),
+        ({"name": "x", "part": 3}, "f: part: input should be keys and values, not 3"),
+        ({"name": "x", "part": {}}, "f: key 'part.kind' is missing"),
+        (
+            {"name": "x", "part": {"kind": "fats"}},
+            "f: part: unknown kind 'fats'; did you mean 'fast'?",
+        ),
+        (
+            {"name": "x", "part": {"kind": "slow", "delay_s": 99.0}},
+            "f: part: too slow; lower delay_s",
         ),
     ],
 )

@@ -68,10 +68,10 @@ def test_charts_have_text_and_tables(page_text):
     page = _Page(page_text)
     labels = {a["id"] for _, a in page.tags if "id" in a}
     figures = [a for tag, a in page.tags if tag == "figure"]
-    assert len(figures) == 6
+    assert len(figures) == 7
     assert {a["aria-labelledby"] for a in figures} <= labels
-    assert sum(tag == "table" for tag, _ in page.tags) == 7
-    assert sum(tag == "details" for tag, _ in page.tags) == 7
+    assert sum(tag == "table" for tag, _ in page.tags) == 8
+    assert sum(tag == "details" for tag, _ in page.tags) == 8
     assert ("html", {"lang": "en"}) in page.tags
 
 

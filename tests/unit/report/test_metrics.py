@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,18 +25,19 @@ def test_counts_and_latencies_match_the_table_worked_by_hand():
     assert summary["itl_s"]["p50"] == pytest.approx(0.1)
 
 
-def test_rates_count_finished_requests_from_first_arrival_to_last_finish():
+def test_rates_count_finished_requests_until_the_run_was_cut_off():
+    # One request is unfinished when the run ends at 6 s, so the last finish (4 s) is no end.
     summary = summarise(hand_result())
-    assert summary["requests_per_s"] == pytest.approx(3 / 4)
-    assert summary["input_tokens_per_s"] == pytest.approx(180 / 4)
-    assert summary["output_tokens_per_s"] == pytest.approx(17 / 4)
+    assert summary["requests_per_s"] == pytest.approx(3 / 6)
+    assert summary["input_tokens_per_s"] == pytest.approx(180 / 6)
+    assert summary["output_tokens_per_s"] == pytest.approx(17 / 6)
 
 
 def test_goodput_and_attainment_count_lost_requests_as_failed():
     slo = {"ttft_s": 0.5, "tpot_s": 0.2, "percentile": 50}
     summary = summarise(hand_result(), slo)
     # Row 0 meets both, exactly at the TTFT limit; row 1 has no TPOT and meets; row 2 misses.
-    assert summary["goodput_requests_per_s"] == pytest.approx(2 / 4)
+    assert summary["goodput_requests_per_s"] == pytest.approx(2 / 6)
     assert summary["slo_attainment"] == pytest.approx(2 / 5)
 
 
@@ -68,11 +70,11 @@ def test_the_slo_of_the_inputs_is_taken_unless_one_is_given():
 def test_cache_figures_are_time_means_with_idle_time_as_zero():
     summary = summarise(hand_result())
     # Replica 0: 10 blocks from 0.1 to 1.5 (then it is empty), 2 from 2.5 to 3.0, 5 to 4.0.
-    # Replica 1: 4 blocks from 1.0 to 1.2. Span 4 s, two replicas, 20 blocks each.
+    # Replica 1: 4 blocks from 1.0 to 1.2. Span 6 s, two replicas, 20 blocks each.
     used = 10 * 1.4 + 2 * 0.5 + 5 * 1.0 + 4 * 0.2
-    assert summary["kv_cache_usage"]["mean"] == pytest.approx(used / (4 * 2 * 20))
+    assert summary["kv_cache_usage"]["mean"] == pytest.approx(used / (6 * 2 * 20))
     assert summary["kv_cache_usage"]["max"] == pytest.approx(0.5)
-    assert summary["waiting"] == {"mean": pytest.approx(3 * 0.5 / 8), "max": 3.0}
+    assert summary["waiting"] == {"mean": pytest.approx(3 * 0.5 / 12), "max": 3.0}
     assert summary["prefix_cache_hit_rate"] == pytest.approx(0.25)
     assert summary["preemptions"] == 2
 
@@ -86,7 +88,7 @@ def test_shares_of_gpu_time_by_bound():
         "link": 0.0,
         "launch": pytest.approx(0.2 / busy),
     }
-    assert summary["gpu_busy_share"] == pytest.approx(busy / 8)
+    assert summary["gpu_busy_share"] == pytest.approx(busy / 12)
 
 
 def test_warm_up_requests_leave_latencies_but_not_rates():
@@ -139,3 +141,37 @@ def test_an_impossible_objective_is_an_input_error(slo):
 
 def test_shares_of_nothing_are_zero():
     assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.0, "b": 0.0}
+
+
+def test_rates_end_with_the_last_finish_when_everything_finished():
+    result = hand_result()
+    done = result.requests.outcome == 0
+    columns = {
+        name: getattr(result.requests, name)[done]
+        for name in type(result.requests).__slots__
+        if name != "name"
+    }
+    names = tuple(n for n, keep in zip(result.requests.name, done, strict=True) if keep)
+    whole = replace(result, requests=type(result.requests)(**columns, name=names))
+    assert summarise(whole)["requests_per_s"] == pytest.approx(3 / 4)
+
+
+def test_a_queue_that_grows_is_called_so():
+    def result(waits_s):
+        count = len(waits_s)
+        base = toy_result()
+        columns = {
+            name: np.resize(getattr(base.requests, name), count)
+            for name in type(base.requests).__slots__
+            if name != "name"
+        }
+        columns["arrival_s"] = np.arange(float(count))
+        columns["scheduled_s"] = columns["arrival_s"] + np.array(waits_s)
+        names = tuple(str(i) for i in range(count))
+        return replace(base, requests=type(base.requests)(**columns, name=names))
+
+    assert summarise(result([0.01 + 0.05 * i for i in range(100)]))["queue_grows"] is True
+    assert summarise(result([0.01] * 100))["queue_grows"] is False
+    # A first wave that queues and is then served, as in a closed loop.
+    assert summarise(result([5.0] * 20 + [0.1] * 80))["queue_grows"] is False
+    assert summarise(result([0.01 + 0.5 * i for i in range(49)]))["queue_grows"] is False

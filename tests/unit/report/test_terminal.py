@@ -32,8 +32,8 @@ def test_report_holds_verdict_latencies_and_caveats():
 def test_figures_of_the_hand_made_run():
     rows = dict(figure_rows(summarise(hand_result(), {"ttft_s": 0.5})))
     assert rows["Requests"] == "3 of 5 finished, 1 rejected, 1 unfinished"
-    assert rows["Throughput"] == "0.750 req/s, 45.0 tok/s in, 4.25 tok/s out"
-    assert rows["Goodput"] == "0.500 req/s within the SLO (40.0 %)"
+    assert rows["Throughput"] == "0.500 req/s, 30.0 tok/s in, 2.83 tok/s out"
+    assert rows["Goodput"] == "0.333 req/s within the SLO (40.0 %)"
     assert rows["KV cache"].endswith("of 21 blocks a replica; prefix hit rate 25.0 %")
     assert "Goodput" not in dict(figure_rows(summarise(hand_result())))
 

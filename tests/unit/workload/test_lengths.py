@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from twin.workload.lengths import Count, Length, draw, draw_pairs, mean_of
+from twin.workload.lengths import Count, Length, LognormalLength, draw, draw_pairs, mean_of
 from twin.workload.trace import Trace
 
 ADAPTER: TypeAdapter[Length] = TypeAdapter(Length)
@@ -102,3 +102,8 @@ def test_empirical_pairs_come_from_one_row() -> None:
     prompt, output = draw_pairs((crossed, parse(5)), 1000, rngs, {("t", None): trace})
     assert set(prompt.tolist()) == {1, 2, 3}
     assert set(output.tolist()) == {5}
+
+
+def test_a_spread_beyond_reckoning_is_refused():
+    with pytest.raises(ValidationError, match="times mean"):
+        LognormalLength(kind="lognormal", mean=1e-300, std=1e7)

@@ -46,6 +46,7 @@ def read_recording(document: dict[str, Any], where: str) -> Recording:
     limits = _limits(document["config"], asynchronous, where)
     _check_effective(document["effective"], limits, where)
     requests = _requests(document["requests"], where)
+    _check_prompts(requests, limits, where)
     _check_steps(document["steps"], asynchronous, requests, where)
     if asynchronous:
         _check_iterations(document["engine_iterations"], len(document["steps"]), where)
@@ -133,6 +134,17 @@ def _requests(rows: list[dict[str, Any]], where: str) -> dict[str, Request]:
             name=name,
         )
     return requests
+
+
+def _check_prompts(requests: dict[str, Request], limits: SchedulerLimits, where: str) -> None:
+    for name, request in requests.items():
+        if request.prompt_tokens > limits.max_model_len:
+            raise InputError(
+                f"request {name!r} has {request.prompt_tokens} prompt tokens, more than "
+                f"max_model_len {limits.max_model_len}",
+                where=f"{where}, 'requests'",
+                remedy="the engine turns such a request away",
+            )
 
 
 def _check_steps(

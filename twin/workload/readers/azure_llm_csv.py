@@ -19,7 +19,7 @@ from twin.workload.trace import Finish, Floats
 COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 
 _TIMESTAMP = re.compile(
-    r"((?:19[7-9]|20\d|21\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d:?\d\d)?"
+    r"((?:19[7-9]|20\d|21\d)\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-][01]\d:?[0-5]\d)?"
 )
 _TIME_REMEDY = "write it like 2023-11-16 18:15:46.6805900"
 

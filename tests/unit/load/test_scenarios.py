@@ -1,0 +1,75 @@
+"""Scenarios from files and from plain data."""
+
+import pytest
+import yaml
+
+from twin.engine import simulate
+from twin.errors import InputError
+from twin.load import load_scenario, scenario_from
+from twin.load.examples import FOLDER
+
+TRACE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
+
+
+def example():
+    data = yaml.safe_load((FOLDER / "chat-h100.yaml").read_text())
+    data["workload"]["num_requests"] = 20
+    return data
+
+
+def test_plain_data_and_a_file_give_the_same_run(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(yaml.safe_dump(example()))
+    one, other = simulate(load_scenario(path)), simulate(scenario_from(example()))
+    assert one.requests.finish_s.tobytes() == other.requests.finish_s.tobytes()
+
+
+def test_relative_paths_start_from_the_scenario_and_are_reported_whole(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text(TRACE)
+    data = {**example(), "workload": {"kind": "trace", "path": "t.csv"}}
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(data))
+    loaded = load_scenario(tmp_path / "s.yaml")
+    assert loaded.as_dict()["workload"]["path"] == str(tmp_path / "t.csv")
+    assert scenario_from(data, base=tmp_path).as_dict() == loaded.as_dict()
+
+
+def test_null_keys_are_left_out():
+    data = {**example(), "policy": None, "slo": None, "horizon_s": None}
+    assert scenario_from(data).file.policy.block_size == 16
+    overridden = scenario_from(example(), overrides={"policy.block_size": None})
+    assert overridden.file.policy.block_size == 16
+
+
+def test_priorities_have_whole_numbers_for_keys(tmp_path):
+    path = tmp_path / "s.yaml"
+    text = yaml.safe_dump(example()).replace(
+        "kind: synthetic", "kind: synthetic\n  priorities: {0: 1, 10: 9}"
+    )
+    path.write_text(text)
+    result = simulate(load_scenario(path, {"policy.scheduling_policy": "priority"}))
+    assert set(result.requests.priority.tolist()) <= {0, 10}
+
+
+def test_eager_engines_keep_no_memory_for_graphs():
+    graphs = scenario_from(example())
+    eager = scenario_from(example(), overrides={"policy.enforce_eager": True})
+    assert eager.num_gpu_blocks > graphs.num_gpu_blocks
+    assert eager.capacity.cuda_graph_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (
+            {"enable_chunked_prefill": False, "max_num_batched_tokens": 4096},
+            "max_num_batched_tokens 4096 is below max_model_len 131072",
+        ),
+        (
+            {"max_model_len": 4096, "long_prefill_token_threshold": 4097},
+            "long_prefill_token_threshold 4097 is above max_model_len 4096",
+        ),
+    ],
+)
+def test_what_the_engine_refuses_at_start_is_refused(policy, says):
+    with pytest.raises(InputError, match=says):
+        scenario_from({**example(), "policy": policy})
