@@ -119,7 +119,9 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
         Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
     except InputError as error:
         raise InputError(
-            error.problem, where=f"{where}, parallelism", remedy=error.remedy
+            error.problem,
+            where=f"{where}, parallelism.{error.problem.split()[0]}",
+            remedy=error.remedy,
         ) from None
 
 
