@@ -15,6 +15,10 @@ TILE = 128  # query rows and KV columns of one tile
 _HEADS_PER_BLOCK = 64  # query heads of one KV head that a decode block serves
 _SPLIT_TOKENS = 128  # KV tokens below which decode doesn't split further
 _NARROW_HEAD = 64
+# A tensor core without FP8 needs its operands converted, in software, for every tile of queries
+# that reads them: some four integer operations for a pair, of 64 a clock and SM. Unmeasured; an
+# A100 with FP8 KV was 2.4-3.5 % slower to its first token at 4k-16k, this gives 1.6-4.0 %.
+_CONVERTED_PER_CLOCK = 32
 _ELEMENT_BYTES = 2.0  # queries, outputs and fresh keys are bf16
 
 
@@ -51,6 +55,9 @@ def prefill_cost(op: PrefillAttention, fit: PrefillFit, gpu: GpuSpec) -> OpCost:
     work = max(total * op.heads, gpu.num_sms * longest) * tile_flops
     compute_s = work / (tensor * gpu.flops_per_s["bf16"])
     memory_s = activations / fit.query_bytes_per_s + written / fit.kv_write_bytes_per_s
+    if op.kv_dtype != "bf16" and op.kv_dtype not in gpu.flops_per_s:
+        converted = total * TILE * dims * op.heads
+        compute_s += converted / (_CONVERTED_PER_CLOCK * gpu.num_sms * gpu.boost_hz)
     fixed_s = 0.0 if op.joined else fit.t0_s
     if fixed_s >= max(compute_s, memory_s):
         bound = Bound.LAUNCH
