@@ -31,7 +31,7 @@ unit: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) -m "not audit"
 
 audit: $(VENV)/.dev
-	$(BIN)/pytest -n $(JOBS) -m audit --hypothesis-profile=audit
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m audit --hypothesis-profile=audit
 
 bench: $(VENV)/.dev
 	$(BIN)/python tests/bench/startup.py
