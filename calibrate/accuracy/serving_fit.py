@@ -84,7 +84,8 @@ def fit_serving(
         name: _absolute(free, _without(fitter, fit, names, name)) for name in sorted(set(names))
     }
     return {
-        "fitted_on": f"{len(chosen)} unsaturated rows of {len(set(names))} groups of dense networks",
+        "fitted_on": f"{len(chosen)} unsaturated rows of {len(set(names))} groups of dense "
+        "networks",
         "groups": sorted(set(names)),
         "values": _absolute(free, logs),
         "left_out": left_out,
