@@ -1,10 +1,10 @@
-"""What `report.py` measures itself: whole traces, the vLLM run, the closed-loop rows."""
+"""What `report.py` measures itself: whole traces, the closed-loop rows."""
 
 import time
 from typing import Any
 
 from tests.audit import records
-from tests.audit.forecasts import closed_loop, vllm_run
+from tests.audit.forecasts import closed_loop
 from tests.audit.whole_traces import SCENARIO, TRACE_RUNS
 from twin.engine import simulate
 from twin.load import load_scenario
@@ -35,14 +35,9 @@ def measure_traces() -> None:
         records.write(f"trace-{name}", {"cpu_s": seconds, **{key: figures[key] for key in KEPT}})
 
 
-def measure_runs() -> None:
-    """Set the forecast against the recorded vLLM run."""
-    records.write("vllm-run", vllm_run(records.data_folder()))
-
-
 def measure_rows() -> None:
     """Set the forecast against the closed-loop rows."""
     records.write("closed-loop", closed_loop(records.data_folder()))
 
 
-SECTIONS = {"traces": measure_traces, "runs": measure_runs, "rows": measure_rows}
+SECTIONS = {"traces": measure_traces, "rows": measure_rows}

@@ -1,8 +1,8 @@
 """Write docs/audit.md from what the audit measured.
 
-`python -m tests.audit.report` measures whole traces, the vLLM run and the closed-loop rows
-anew; `--only rows` (or runs, traces; several with commas) measures just those; `--only none`
-only writes. Figures of the tests come from the last `make audit`.
+`python -m tests.audit.report` measures whole traces and the closed-loop rows anew; `--only rows`
+(or traces) measures just those; `--only none` only writes. Figures of the tests come from the
+last `make audit`.
 """
 
 import argparse
@@ -83,44 +83,6 @@ command, with other hash seeds, and compares the JSON byte for byte.
 """
 
 
-def runs() -> str:
-    """The recorded vLLM run."""
-    found = records.read("vllm-run")
-    if found is None:
-        return f"## Against a recorded vLLM run\n\n{NOT_MEASURED}\n"
-    measured = found["measured"]
-    rows = []
-    for metric in ("ttft", "tpot", "e2e"):
-        for which in ("mean", "p50", "p90", "p99"):
-            truth = measured[metric][which]
-            cells = [f"{metric.upper()} {which.replace('p', 'P')}", milliseconds(truth)]
-            for key in ("logged", "computed"):
-                value = found[key][metric][which]
-                cells += [milliseconds(value), f"{value / truth - 1:+.1%}"]
-            rows.append(cells)
-    logged, computed = found["logged"], found["computed"]
-    heads = (
-        "", "measured", f"logged {logged['blocks']:,} blocks", "error",
-        f"computed {computed['blocks']:,} blocks", "error",
-    )  # fmt: skip
-    return f"""## Against a recorded vLLM run
-
-vLLM 0.19.0, Llama-3.1-8B on one RTX 4090, 300 requests at about 10 a second, far more than it can
-serve; times on the engine core's clock (from queued, the API left out). The RTX 4090's step times
-are unmeasured datasheet figures with other GPUs' efficiencies, nothing here is fitted on this run's
-latencies, and since the queue never empties TTFT and E2E mostly repeat the error in throughput.
-
-{table(heads, rows)}
-
-Forecast preemptions: {logged["preemptions"]} with the logged block count,
-{computed["preemptions"]} with the computed one. The other recorded run (Qwen3-30B-A3B on two RTX
-PRO 6000, DP 2 and EP 2) cannot be simulated yet: data and expert parallelism inside one engine are
-missing.
-
-Regenerate: `{COMMAND} --only runs`.
-"""
-
-
 def error_row(name: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return absolute errors (median / mean / P90) and bias of TPOT and TTFT, per cent."""
     cells = [name, str(len(rows))]
@@ -159,8 +121,8 @@ def closed_loop_rows() -> str:
 Every vLLM row of `silicon/hopper_serving_dev.csv` with a dense network: Llama-3.1-70B FP8 on H200,
 tp 1 to 8, 4 to 64 requests in flight, lengths uniform on [0.8 L, L], 10 requests a client, prefix
 caching off, engine defaults of 0.33.0 (the rows name no version). Absolute errors of the mean TPOT
-and TTFT in per cent, median / mean / P90, and the mean signed error: the roofline as it stands,
-nothing fitted on these rows; only the host times are middles of ranges that closed-loop
+and TTFT in per cent, median / mean / P90, and the mean signed error: measured kernels as they
+stand, nothing fitted on these rows; only the host times are middles of ranges that closed-loop
 measurements of this kind once called for.
 
 {table(heads, lines)}
@@ -277,7 +239,7 @@ def kills_table() -> str:
 
 def document() -> str:
     """Return docs/audit.md."""
-    parts = (traces(), runs(), closed_loop_rows(), queueing(), effort())
+    parts = (traces(), closed_loop_rows(), queueing(), effort())
     head = f"""# Audit
 
 What takes longer than the tests: `make audit` checks, `{COMMAND}` measures and
