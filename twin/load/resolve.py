@@ -69,7 +69,7 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         capacity=budget,
         num_gpu_blocks=blocks,
         workload=workload,
-        notes=_notes(file, budget, workload, _durations_rest_on(gpu, layers)),
+        notes=_notes(file, budget, workload, _durations_rest_on(file, layers)),
         layer_profile=layers,
     )
 
@@ -217,9 +217,9 @@ def _layer_profile(
     return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
 
 
-def _durations_rest_on(gpu: GpuSpec, layers: HardwareProfile | None) -> str:
+def _durations_rest_on(file: ScenarioFile, layers: HardwareProfile | None) -> str:
     if layers is None:
-        return f"Step times: {durations_rest_on(gpu.name)}."
+        return f"Step times: {durations_rest_on(file.gpu, file.engine.name)}."
     return (
         f"Step times: one layer of {layers.facts['llm']} measured on this GPU with "
         f"{layers.engine} {layers.engine_version}."

@@ -215,9 +215,14 @@ def queue_grows(result: SimulationResult, latencies: RequestLatencies) -> bool:
     Judged by the median queue time of the last tenth of the arrivals against the first tenth's;
     too few requests (below 50) never say so. Then every latency depends on the run's length.
     """
-    waits = latencies.queue_s[np.argsort(result.requests.arrival_s, kind="stable")]
-    tenth = waits.size // 10
+    requests = result.requests
+    order = np.argsort(requests.arrival_s, kind="stable")
+    waits, tenth = latencies.queue_s[order], order.size // 10
     if tenth < 5:
+        return False
+    # A burst that all comes at once queues too, and is no rate of arrivals.
+    first_finish_s = np.min(requests.finish_s, initial=np.inf, where=requests.outcome == FINISHED)
+    if requests.arrival_s[order[-tenth]] <= first_finish_s:
         return False
     early, late = np.nan_to_num(waits[:tenth]), np.nan_to_num(waits[-tenth:])
     return bool(np.median(late) > 5 * np.median(early) + 0.5)

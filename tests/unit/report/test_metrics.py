@@ -167,6 +167,8 @@ def test_a_queue_that_grows_is_called_so():
         }
         columns["arrival_s"] = np.arange(float(count))
         columns["scheduled_s"] = columns["arrival_s"] + np.array(waits_s)
+        columns["finish_s"] = columns["scheduled_s"] + 1.0
+        columns["outcome"] = np.zeros(count, dtype=np.int64)
         names = tuple(str(i) for i in range(count))
         return replace(base, requests=type(base.requests)(**columns, name=names))
 
@@ -175,3 +177,7 @@ def test_a_queue_that_grows_is_called_so():
     # A first wave that queues and is then served, as in a closed loop.
     assert summarise(result([5.0] * 20 + [0.1] * 80))["queue_grows"] is False
     assert summarise(result([0.01 + 0.5 * i for i in range(49)]))["queue_grows"] is False
+    # All at once: the last of a burst waits longest, and no queue grows.
+    burst = result([0.01 + 0.05 * i for i in range(100)])
+    at_once = replace(burst.requests, arrival_s=np.zeros(100))
+    assert summarise(replace(burst, requests=at_once))["queue_grows"] is False
