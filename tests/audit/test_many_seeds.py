@@ -37,17 +37,22 @@ __all__ = [
 
 @pytest.fixture(autouse=True)
 def _examples_are_counted(request, monkeypatch):
-    """Keep how many examples ran; a test that ran none fails."""
-    handle, ran = request.function.hypothesis, 0
+    """Keep how many examples ran, once all have passed; a test that ran none fails."""
+    handle, ran, broken = request.function.hypothesis, 0, False
     inner = handle.inner_test
 
     @wraps(inner)
     def counted(*args, **kwargs):
-        nonlocal ran
+        nonlocal ran, broken
         ran += 1
-        return inner(*args, **kwargs)
+        try:
+            return inner(*args, **kwargs)
+        except AssertionError:
+            broken = True
+            raise
 
     monkeypatch.setattr(handle, "inner_test", counted)
     yield
     assert ran > 0
-    records.write(f"examples-{request.function.__name__}", ran)
+    if not broken:
+        records.write(f"examples-{request.function.__name__}", ran)

@@ -10,8 +10,8 @@ import pytest
 
 from hwmodels.host import host_costs_for
 from tests.audit import records
-from tests.audit.forecasts import scenario_of
 from twin.engine import simulate
+from twin.load import scenario_from
 from twin.report.metrics import summarise
 
 pytestmark = pytest.mark.audit
@@ -28,8 +28,10 @@ API_S = HOST.api_s
 
 
 def run(rate, output_tokens, seed=0, num_requests=REQUESTS, **policy):
-    scenario = scenario_of(
+    scenario = scenario_from(
         {
+            "schema_version": 1,
+            "name": "queueing",
             "llm": "llama-3.1-8b",
             "gpu": "h100_sxm",
             "policy": {
@@ -47,8 +49,7 @@ def run(rate, output_tokens, seed=0, num_requests=REQUESTS, **policy):
                 "output_tokens": output_tokens,
             },
             "seed": seed,
-        },
-        "queueing",
+        }
     )
     return simulate(scenario)
 
