@@ -1,5 +1,6 @@
 """A request as asked (immutable) and its progress in an engine (mutable)."""
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
@@ -119,6 +120,9 @@ class RequestState:
         finish_reason: "", "stop" or "length".
         output_limit: generated tokens at which it ends, by whatever reason; set by the scheduler
             that takes it, which compares only tokens already generated with it.
+        arrival_s: the engine's own time stamp of its arrival, by which it orders requests of one
+            priority; the request's unless the engine sets another. A server's clock never
+            stamps two requests alike, and equal ones could evict each other for ever.
     """
 
     request: Request
@@ -134,6 +138,11 @@ class RequestState:
     preemptions: int = 0
     finish_reason: str = ""
     output_limit: int = 0
+    arrival_s: float = math.nan
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.arrival_s):
+            self.arrival_s = self.request.arrival_s
 
     @property
     def num_tokens(self) -> int:

@@ -1,5 +1,6 @@
 """The plain engine: simpy processes, one time-out a step. The oracle of every faster one."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 
@@ -49,6 +50,7 @@ class ReferenceEngine:
         self._accepts = accepts
         self._due: deque[Request] = deque()
         self._delivering = False
+        self._last_stamp_s = -math.inf
         self._ended = 0
         self._progress: Progress | None = None
 
@@ -83,11 +85,16 @@ class ReferenceEngine:
     def _deliver(self, request: Request) -> None:
         index = self._router.choose(request, self._replicas)
         if self._accepts(request):
-            state = RequestState(request)
+            state = RequestState(request, arrival_s=self._stamp(request.arrival_s))
             self.requests.submit(state, self._replicas[index].submit(state))
         else:
             self.requests.reject(request, index, self._clock.now)
             self._on_end(request, self._clock.now, rejected=True)
+
+    def _stamp(self, arrival_s: float) -> float:
+        """Return the engine's time stamp: the arrival, later than every stamp before it."""
+        self._last_stamp_s = max(arrival_s, math.nextafter(self._last_stamp_s, math.inf))
+        return self._last_stamp_s
 
     def _on_finish(self, request: Request, end_s: float) -> None:
         self._on_end(request, end_s, rejected=False)

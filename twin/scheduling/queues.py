@@ -77,7 +77,7 @@ class PriorityQueue:
     def add(self, state: RequestState) -> None:
         """See `WaitingQueue.add`."""
         request = state.request
-        heapq.heappush(self._heap, (request.priority, request.arrival_s, request.index, state))
+        heapq.heappush(self._heap, (request.priority, state.arrival_s, request.index, state))
 
     def head(self) -> RequestState:
         """See `WaitingQueue.head`."""

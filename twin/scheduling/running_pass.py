@@ -103,8 +103,8 @@ def _least_urgent(running: list[RequestState]) -> int:
     """Return the place of the largest (priority, arrival); of equal ones the first."""
 
     def urgency(place: int) -> tuple[int, float]:
-        request = running[place].request
-        return request.priority, request.arrival_s
+        state = running[place]
+        return state.request.priority, state.arrival_s
 
     return max(range(len(running)), key=urgency)
 
