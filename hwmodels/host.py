@@ -9,6 +9,7 @@ needed to explain public serving measurements: 0.1-0.5 ms of host time a step fo
 from dataclasses import dataclass, fields, replace
 
 from hwmodels.measured.scales import CostScales
+from hwmodels.scaled import Corrections
 from hwmodels.serving_fits import SERVING_FITS
 
 
@@ -26,10 +27,9 @@ class HostCosts:
         gap_s: what the GPU waits between steps however far ahead they are decided.
         gap_per_seq_s: the same, for each sequence of the step.
         no_full_graph_layer_s: what a layer takes longer in a step that is no full CUDA graph.
+        no_full_graph_moe_layer_s: what a layer with experts takes longer on top of that.
         eager_op_s: launching one operation outside CUDA graphs; None: as measured on the GPU's
             host.
-        product_overlap_s: what a dense product takes less than measured alone
-            (`hwmodels.scaled`); applies to measured tables.
         front_end_event_s: one token or end of one request in the server's one process, which
             handles them in turn; 0: never what limits.
         source: where the figures come from.
@@ -47,8 +47,8 @@ class HostCosts:
     gap_s: float = 0.0
     gap_per_seq_s: float = 0.0
     no_full_graph_layer_s: float = 0.08e-3
+    no_full_graph_moe_layer_s: float = 0.0
     eager_op_s: float | None = None
-    product_overlap_s: float = 0.0
     front_end_event_s: float = 0.0
 
 
@@ -105,24 +105,29 @@ def host_costs_for(engine: str, version: str = "") -> HostCosts:
     return replace(prior, **fitted, source=_source(prior), fitted=True) if fitted else prior
 
 
-def cost_scales_for(engine: str) -> CostScales:
-    """Return the factors on measured kernel tables that go with an engine's host costs."""
-    values = SERVING_FITS["values"]
-    found = {}
-    for field in fields(CostScales):
-        value = values.get(f"{engine}.{field.name}", values.get(field.name))
-        if value is not None:
-            found[field.name] = value
-    return CostScales(**found)
+def corrections_for(engine: str) -> Corrections:
+    """Return the corrections of measured kernel tables that go with an engine's host costs."""
+    values = _values_of(engine)
+    own = {f.name: values[f.name] for f in fields(Corrections) if f.name in values}
+    families = {f.name: values[f.name] for f in fields(CostScales) if f.name in values}
+    return Corrections(CostScales(**families), **own)
+
+
+def _values_of(engine: str) -> dict[str, float]:
+    """The fitted numbers that hold for an engine, its own before those of all."""
+    found: dict[str, float] = {}
+    for wanted in ("", engine):
+        for key, value in SERVING_FITS["values"].items():
+            owner, _, name = key.rpartition(".")
+            if owner == wanted:
+                found[name] = value
+    return found
 
 
 def _fitted_values(engine: str) -> dict[str, float]:
-    known = {field.name for field in fields(HostCosts)}
+    known = {f.name for f in fields(HostCosts)}
     values: dict[str, float] = {}
-    for key, value in SERVING_FITS["values"].items():
-        owner, _, name = key.rpartition(".")
-        if owner not in ("", engine):
-            continue
+    for name, value in _values_of(engine).items():
         if name == "step_s":
             values.update(schedule_s=value / 2, update_s=value / 2)
         elif name == "seq_s":

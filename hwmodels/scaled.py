@@ -1,41 +1,94 @@
-"""A cost model with factors on its kernel families, and one that remembers what it priced."""
+"""A cost model corrected by a fit to serving runs, and one that remembers what it priced."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from hwmodels.measured.scales import CostScales
-from hwmodels.ops import CostModel, Gemm, Op, OpCost
+from hwmodels.ops import (
+    Bound,
+    Collective,
+    CostModel,
+    DecodeAttention,
+    ExpertGemm,
+    Gemm,
+    Op,
+    OpCost,
+)
+
+WIDE_RANKS = 8
+"""All-reduces over so many ranks have a correction of their own."""
+
+MANY_TOKENS = 256
+"""Expert products of more tokens have a factor of their own."""
 
 _MOST_SAVED = 0.6
+_EIGHT_BIT = ("fp8", "int8")
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What running in an engine changes about the durations of single kernels.
+
+    Attributes:
+        scales: factors by kernel family.
+        compute: factor on products and prefill attention that the tensor cores limit: the clock
+            falls under a load that no table of single kernels sustains.
+        decode_8bit: factor on decode attention over an 8-bit KV cache.
+        many_tokens_experts: factor on expert products of more than `MANY_TOKENS` tokens.
+        product_overlap_s: what an 8-bit dense product takes less than in its table, which holds
+            launch and quantisation that the engine hides or fuses; at most 60 % of it.
+        kernel_gap_s: what passes between a kernel and the next.
+        wide_all_reduce_s: what an all-reduce over 8 ranks takes longer.
+    """
+
+    scales: CostScales = field(default_factory=CostScales)
+    compute: float = 1.0
+    decode_8bit: float = 1.0
+    many_tokens_experts: float = 1.0
+    product_overlap_s: float = 0.0
+    kernel_gap_s: float = 0.0
+    wide_all_reduce_s: float = 0.0
+
+    def seconds(self, op: Op, cost: OpCost) -> float:
+        """Return the corrected duration of an operation, all repeats."""
+        seconds = cost.seconds * self.scales.of(type(op))
+        if isinstance(op, Gemm | ExpertGemm):
+            seconds = self._product(op, seconds)
+        elif isinstance(op, DecodeAttention):
+            if op.kv_dtype in _EIGHT_BIT:
+                seconds *= self.decode_8bit
+        elif isinstance(op, Collective) and op.ranks == WIDE_RANKS and op.kind == "all_reduce":
+            seconds += self.wide_all_reduce_s * op.repeat
+        if cost.bound is Bound.COMPUTE:
+            seconds *= self.compute
+        return seconds + self.kernel_gap_s * cost.kernels
+
+    def _product(self, op: Gemm | ExpertGemm, seconds: float) -> float:
+        if isinstance(op, ExpertGemm):
+            return seconds * (self.many_tokens_experts if op.tokens > MANY_TOKENS else 1.0)
+        if self.product_overlap_s and op.compute_dtype in _EIGHT_BIT:
+            hidden_s = self.product_overlap_s * op.repeat
+            return max(seconds - hidden_s, (1 - _MOST_SAVED) * seconds)
+        return seconds
 
 
 class ScaledCostModel:
-    """Another cost model's durations times the factors of a fit.
+    """Another cost model's durations as corrected by a fit.
 
     Args:
         base: prices the operations.
-        scales: factors by kernel family.
+        corrections: the fit.
         eager_op_s: the host's time to launch one operation outside CUDA graphs; None: as `base`.
-        product_overlap_s: what a dense product saves of its table's time, since the table holds
-            launch and quantisation that an engine hides or fuses; at most `_MOST_SAVED` of it.
     """
 
     def __init__(
-        self,
-        base: CostModel,
-        scales: CostScales,
-        eager_op_s: float | None = None,
-        product_overlap_s: float = 0.0,
+        self, base: CostModel, corrections: Corrections, eager_op_s: float | None = None
     ) -> None:
-        self.base, self.scales, self._eager_op_s = base, scales, eager_op_s
-        self._overlap_s = product_overlap_s
+        self.base, self.corrections, self._eager_op_s = base, corrections, eager_op_s
 
     def cost(self, op: Op) -> OpCost:
         """Return the cost of one operation."""
-        cost, factor = self.base.cost(op), self.scales.of(type(op))
-        seconds = cost.seconds * factor
-        if self._overlap_s and isinstance(op, Gemm):
-            hidden_s = self._overlap_s * op.repeat
-            seconds = max(seconds - hidden_s, (1 - _MOST_SAVED) * seconds)
+        cost = self.base.cost(op)
+        seconds = self.corrections.seconds(op, cost)
         return cost if seconds == cost.seconds else replace(cost, seconds=seconds)
 
     def launch_floor_s(self, kernels: int, *, graph: bool) -> float:

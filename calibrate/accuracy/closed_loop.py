@@ -105,6 +105,16 @@ class LoopTimes:
     front_end_share: float = 0.0
     """Share of the run in which the server's process handled tokens."""
 
+    def without_first(self, requests: int) -> "LoopTimes":
+        """Return the same without the first so many requests."""
+        return LoopTimes(
+            self.arrival_s[requests:],
+            self.first_token_s[requests:],
+            self.finish_s[requests:],
+            self.output_tokens[requests:],
+            self.front_end_share,
+        )
+
     @property
     def ttft_s(self) -> float:
         """Mean time to the first token."""

@@ -114,7 +114,10 @@ class Fitter:
         return Fit(values, losses, jacobian, residuals)
 
     def residuals(self, logs: Array) -> Array:
-        """Return weighted log errors, TPOT and TTFT of each row in turn; NaN: not predicted."""
+        """Return weighted log errors, TPOT and TTFT of each row in turn.
+
+        NaN: not predicted, or the server's process is what limits.
+        """
         asked = [(row, costs_of(row, self._base, self.free, logs)) for row in self.rows]
         found = self._pool.predict(asked, reference=False)
         errors = [
@@ -122,6 +125,8 @@ class Fitter:
                 math.log(p.tpot_s / p.row.tpot_s) / _TPOT_SCALE,
                 math.log(p.ttft_s / p.row.ttft_s) / _TTFT_SCALE,
             )
+            if not p.front_end_limited
+            else (math.nan, math.nan)
             for p in found
         ]
         return np.array(errors).ravel()

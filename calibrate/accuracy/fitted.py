@@ -44,5 +44,10 @@ def held_out_costs(row: Row, fits: Mapping[str, Any] = SERVING_FITS) -> ServingC
 
 
 def group_name(row: Row) -> str:
-    """Return how the fit names a row's group: (gpu, engine, model)."""
-    return " ".join((row.gpu, row.engine, row.model))
+    """Return how the fit names a row's group: (gpu, engine, model).
+
+    DeepSeek-R1 is DeepSeek-V3's network, and the tables hold the same measurements under both
+    names: they are one group, or leaving one out would leave its twin in.
+    """
+    model = row.model.replace("DeepSeek-R1", "DeepSeek-V3")
+    return " ".join((row.gpu, row.engine, model))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 
 from calibrate.accuracy.costs import ServingCosts
-from calibrate.accuracy.predict import Prediction, Predictor
+from calibrate.accuracy.predict import Prediction, Predictor, Variant
 from calibrate.accuracy.rows import Row
 
 Ask = tuple[Row, ServingCosts]
@@ -32,16 +32,19 @@ class PredictorPool:
         for worker in self._workers:
             worker.shutdown(cancel_futures=True)
 
-    def predict(self, asked: Sequence[Ask], *, reference: bool = True) -> list[Prediction]:
+    def predict(
+        self, asked: Sequence[Ask], *, reference: bool = True, variant: Variant | None = None
+    ) -> list[Prediction]:
         """Return one prediction a row and its costs, in their order."""
+        how = (reference, variant or Variant())
         if not self._workers:
-            return [self._own.predict(row, costs, reference=reference) for row, costs in asked]
+            return _all(self._own, asked, how)
         shares: list[list[int]] = [[] for _ in self._workers]
         for place, (row, _) in enumerate(asked):
             shares[_kind(row) % len(shares)].append(place)
         found: dict[int, Prediction] = {}
         futures: list[tuple[list[int], Future[list[Prediction]]]] = [
-            (share, worker.submit(_predict, [asked[place] for place in share], reference))
+            (share, worker.submit(_predict, [asked[place] for place in share], how))
             for share, worker in zip(shares, self._workers, strict=True)
         ]
         for share, future in futures:
@@ -53,9 +56,15 @@ def _kind(row: Row) -> int:
     return zlib.crc32(f"{row.gpu} {row.engine} {row.model} {row.tp} {row.ep}".encode())
 
 
-def _predict(asked: list[Ask], reference: bool) -> list[Prediction]:
+def _predict(asked: list[Ask], how: tuple[bool, Variant]) -> list[Prediction]:
     global _PREDICTOR
     if _PREDICTOR is None:
         _PREDICTOR = Predictor()
-    predictor = _PREDICTOR
-    return [predictor.predict(row, costs, reference=reference) for row, costs in asked]
+    return _all(_PREDICTOR, asked, how)
+
+
+def _all(predictor: Predictor, asked: Sequence[Ask], how: tuple[bool, Variant]) -> list[Prediction]:
+    reference, variant = how
+    return [
+        predictor.predict(row, costs, reference=reference, variant=variant) for row, costs in asked
+    ]

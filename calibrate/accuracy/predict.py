@@ -12,16 +12,23 @@ from calibrate.accuracy.rows import Row
 from calibrate.accuracy.scenarios import network_of, scenario_of
 from hwmodels.ops import CostModel
 from hwmodels.scaled import RememberingCostModel
-from twin.engine.engines import EngineCosts, base_cost_model, front_end_event_s, scaled, step_timer
+from twin.engine.engines import (
+    EngineCosts,
+    base_cost_model,
+    corrected,
+    front_end_event_s,
+    step_timer,
+)
 from twin.engine.run import simulate
 from twin.errors import ServetwinError
+from twin.llm.step_time import StepTimer
 from twin.scenario import Scenario
 from twin.workload.closed_loop import ClosedLoopSource
 
 REFERENCE_ONLY = "left to the reference engine"
 
 # Share of the run from which the server's process counts as what limits.
-_FRONT_END_LIMIT = 0.9
+_FRONT_END_LIMIT = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,39 @@ class Prediction:
         return self.tpot_s / self.row.tpot_s - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A prediction that does without something, to see what it is worth.
+
+    Attributes:
+        exact_graphs: every batch size is captured, so nothing is padded.
+        in_lockstep: a step is decided when the one before is done.
+        skip_first_wave: means leave out the requests that all clients send at the start.
+        ample_kv: KV blocks without end.
+    """
+
+    exact_graphs: bool = False
+    in_lockstep: bool = False
+    skip_first_wave: bool = False
+    ample_kv: bool = False
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """Return a scenario as this variant has it."""
+        if self.in_lockstep:
+            scenario = replace(scenario, policy=replace(scenario.policy, async_scheduling=False))
+        return replace(scenario, num_gpu_blocks=_ENDLESS) if self.ample_kv else scenario
+
+    def timer(self, timer: StepTimer) -> StepTimer:
+        """Return a step timer as this variant has it; it must be fresh."""
+        if self.exact_graphs and timer.capture_sizes:
+            timer.capture_sizes = tuple(range(1, timer.capture_sizes[-1] + 1))
+        return timer
+
+
+WHOLE = Variant()
+_ENDLESS = 2**40
+
+
 class Predictor:
     """Predicts rows, keeping what it worked out about each of them.
 
@@ -67,7 +107,14 @@ class Predictor:
         self._scenarios: dict[str, Scenario | str] = {}
         self._cost_models: dict[tuple[str, ...], CostModel] = {}
 
-    def predict(self, row: Row, costs: ServingCosts, *, reference: bool = True) -> Prediction:
+    def predict(
+        self,
+        row: Row,
+        costs: ServingCosts,
+        *,
+        reference: bool = True,
+        variant: Variant = WHOLE,
+    ) -> Prediction:
         """Return what the twin says of a row.
 
         Args:
@@ -75,21 +122,26 @@ class Predictor:
             costs: the costs to predict with.
             reference: let the reference engine serve what `ClosedLoop` cannot; else such a row
                 is not predicted.
+            variant: what the prediction does without; not for the reference engine.
         """
         arch = network_of(row)
         blank = Prediction(row, moe=arch is not None and arch.moe is not None)
         scenario = self.scenario(row)
         if isinstance(scenario, str):
             return replace(blank, why_not=scenario)
+        scenario = variant.of(scenario)
         lengths = lengths_of(scenario)
         limited = not holds_all_clients(scenario, lengths, row.concurrency)
         blank = replace(blank, kv_limited=limited)
         policy = ample_policy(scenario, lengths, row.concurrency)
         if policy is not None:
-            timer = step_timer(scenario, self._engine_costs(scenario, costs))
+            timer = variant.timer(step_timer(scenario, self._engine_costs(scenario, costs)))
             host = replace(costs.host, front_end_event_s=front_end_event_s(scenario, costs.host))
             loop = ClosedLoop(policy, timer, host, lengths[1], row.concurrency, costs.turnaround_s)
-            return _filled(replace(blank, fast=True), loop.run())
+            times = loop.run()
+            if variant.skip_first_wave:
+                times = times.without_first(row.concurrency)
+            return _filled(replace(blank, fast=True), times)
         if not reference:
             return replace(blank, why_not=REFERENCE_ONLY)
         try:
@@ -118,7 +170,7 @@ class Predictor:
 
     def _engine_costs(self, scenario: Scenario, costs: ServingCosts) -> EngineCosts:
         base = self._base_model(scenario)
-        return EngineCosts(costs.host, scaled(base, costs.scales, costs.host))
+        return EngineCosts(costs.host, corrected(base, costs.corrections, costs.host))
 
     def _by_reference(self, scenario: Scenario, costs: ServingCosts) -> LoopTimes:
         workload = scenario.workload

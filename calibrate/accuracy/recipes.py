@@ -23,12 +23,16 @@ _UNKNOWN_VERSION = {"vllm": "0.14.0", "trtllm": "1.1.0", "sglang": "0.5.9"}
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A policy (as `EnginePolicy` takes it), a version, and how many requests a client sends."""
+    """A policy (as `EnginePolicy` takes it), a version, and how many requests a client sends.
+
+    `speculative`: the server drafted tokens ahead, which the table does not say.
+    """
 
     policy: dict[str, Any]
     version: str
     requests_per_client: int
     assumed: tuple[str, ...] = field(default=())
+    speculative: bool = False
 
 
 def recipe_of(row: Row) -> Recipe:
@@ -40,7 +44,17 @@ def recipe_of(row: Row) -> Recipe:
         assumed.append(f"engine version {version}")
     if row.exact:
         assumed.append("flags of the server")
-    return Recipe(policy, version, _requests(row), tuple(assumed))
+    return Recipe(policy, version, _requests(row), tuple(assumed), _is_speculative(row))
+
+
+def _is_speculative(row: Row) -> bool:
+    """Whether a row comes from dsr1_fp8_h200_trt_mtp.sh.
+
+    The table holds two sets of rows for DeepSeek with experts spread over 8 GPUs under
+    TensorRT-LLM; those under the name of R1 have 0.6 of the others' TPOT, and a script with
+    multi-token prediction is the one that spreads experts so.
+    """
+    return row.engine == "trtllm" and row.model.endswith("DeepSeek-R1") and row.ep == 8
 
 
 def _requests(row: Row) -> int:

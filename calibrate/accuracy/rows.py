@@ -65,7 +65,7 @@ class Row:
     def measurement(self) -> tuple[object, ...]:
         """What names a measurement; some stand in the table under several ids."""
         return (
-            *self.group, self.version, self.isl, self.osl, self.concurrency, self.tp,
+            self.gpu, self.engine, self.isl, self.osl, self.concurrency, self.tp,
             self.attention_dp, self.ep, f"{self.ttft_s:.5f}"[:7], f"{self.tpot_s:.5f}",
         )  # fmt: skip
 

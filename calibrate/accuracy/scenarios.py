@@ -27,6 +27,8 @@ def scenario_of(row: Row) -> Scenario:
     arch = network_of(row)
     if arch is None:
         raise InputError(f"network {row.model!r} is not known", where=row.where)
+    if recipe.speculative:
+        raise InputError("speculative decoding is not simulated", where=row.where)
     data = {
         "schema_version": 1,
         "name": row.row_id,

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrate.accuracy.costs import ServingCosts
 from calibrate.accuracy.fit import Array, Fit, Fitter, Free, values_of
-from calibrate.accuracy.fitted import base_costs, group_name
+from calibrate.accuracy.fitted import base_costs, group_name, with_fit
 from calibrate.accuracy.groups import UNSATURATED_CLIENTS
 from calibrate.accuracy.pool import PredictorPool
+from calibrate.accuracy.recipes import recipe_of
 from calibrate.accuracy.rows import Row
 from calibrate.accuracy.scenarios import network_of
 from twin.llm.engine_version import ENGINES
@@ -18,92 +20,159 @@ from twin.llm.engine_version import ENGINES
 ROWS_A_GROUP = 16
 """Rows of a group that a fit sees: enough to hold its numbers, and no group outweighs others."""
 
-_ROUNDS = 4
-
 # Starts and likely spreads (of the logarithm). Host times: `hwmodels.host`. Turnaround: 9-47 ms
-# explained public runs. Launches outside graphs: 20 us an operation at most on Hopper hosts, a
-# few when operations are fused and queued. Table factors start at 1 and are held near it, except
-# decode, whose tables were taken with KV left in the L2 (x 1.44 in earlier work; the measured
-# model prices it cold).
+# explained public runs. Between kernels of a CUDA graph pass 1.36 us (measured,
+# `hwmodels.efficiency`), of which tables of single kernels may hold a part. TensorRT-LLM's tables
+# of FP8 products carry 6-10 us of quantisation and launch. The other factors start at 1.
 SHARED = (
-    Free("gap_s", 0.3e-3, 1.0),
-    Free("gap_per_seq_s", 8e-6, 1.0),
+    Free("gap_s", 0.1e-3, 1.0),
+    Free("gap_per_seq_s", 5e-6, 0.8),
     Free("api_s", 4e-3, 0.5),
     Free("turnaround_s", 10e-3, 0.8),
-    Free("no_full_graph_layer_s", 0.06e-3, 0.8),
-    Free("eager_op_s", 6e-6, 0.7),
-    Free("product_overlap_s", 0.7e-6, 0.8),
-    Free("decode", 1.0, 0.3),
-    Free("prefill", 1.0, 0.2),
-    Free("elementwise", 1.2, 0.4),
-    Free("collective", 1.0, 0.2),
-    Free("gemm", 1.0, 0.1),
+    Free("no_full_graph_layer_s", 0.08e-3, 0.5),
+    Free("kernel_gap_s", 0.2e-6, 0.7),
+    Free("wide_all_reduce_s", 3e-6, 0.7),
+    Free("compute", 1.1, 0.2),
+    Free("elementwise", 1.0, 0.2),
 )
-_OWN = ("gap_s", "gap_per_seq_s", "api_s", "turnaround_s", "product_overlap_s", "elementwise",
-        "no_full_graph_layer_s", "collective", "eager_op_s")  # fmt: skip
+_OWN = ("gap_s", "gap_per_seq_s", "api_s", "wide_all_reduce_s", "no_full_graph_layer_s")
 _OWN_SPREAD = 0.4
-FRONT_END = Free("front_end_event_s", 0.11e-3, 0.2, "trtllm")
+ONLY_TRTLLM = (Free("product_overlap_s", 9e-6, 0.3, "trtllm"),)
+
+# The server's one process: 8B runs of 128 clients level off at 9.2 thousand tokens a second
+# whatever tp. Not fitted: saturated rows do not steer a fit.
+FIXED = {"trtllm.front_end_event_s": 1 / 9200, "eager_op_s": 12e-6}
+
+_ROUNDS = 5
 
 
-def free_numbers(engines: Iterable[str]) -> list[Free]:
-    """Return what is fitted: shared numbers, and engines' factors on some of them."""
+# Of networks with experts, on top of what dense ones have settled.
+MOE_SHARED = (
+    Free("experts", 1.0, 0.3),
+    Free("many_tokens_experts", 1.2, 0.3),
+    Free("no_full_graph_moe_layer_s", 0.5e-3, 1.0),
+)
+_MOE_OWN = (("experts", 0.25), ("no_full_graph_moe_layer_s", 1.0))
+
+
+def dense_numbers(engines: Iterable[str]) -> list[Free]:
+    """Return what dense networks settle: shared numbers, and engines' factors on some of them."""
     own = [Free(name, 1.0, _OWN_SPREAD, engine) for engine in engines for name in _OWN]
-    return [*SHARED, *own, FRONT_END]
+    return [*SHARED, *own, *ONLY_TRTLLM]
 
 
-def rows_to_fit(rows: Sequence[Row], per_group: int = ROWS_A_GROUP) -> list[Row]:
-    """Return some unsaturated rows of dense networks, spread over each group's settings."""
-    by_group: dict[str, list[Row]] = defaultdict(list)
+def moe_numbers(engines: Iterable[str]) -> list[Free]:
+    """Return what networks with experts settle."""
+    own = [Free(name, 1.0, spread, engine) for engine in engines for name, spread in _MOE_OWN]
+    return [*MOE_SHARED, *own]
+
+
+def rows_to_fit(
+    rows: Sequence[Row], per_group: int = ROWS_A_GROUP, *, moe: bool = False
+) -> list[Row]:
+    """Return some unsaturated rows, spread over each group's settings.
+
+    Args:
+        rows: all rows.
+        per_group: most rows of a group.
+        moe: of networks with experts, or of those without.
+    """
+    by_group: dict[str, dict[tuple[object, ...], Row]] = defaultdict(dict)
     for row in rows:
         arch = network_of(row)
-        if arch is None or arch.moe is not None or row.concurrency > UNSATURATED_CLIENTS:
+        if arch is None or (arch.moe is not None) is not moe:
             continue
-        by_group[group_name(row)].append(row)
+        if row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative:
+            by_group[group_name(row)].setdefault(row.measurement, row)
     chosen: list[Row] = []
     for name in sorted(by_group):
-        group = sorted(by_group[name], key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id))
+        group = sorted(
+            by_group[name].values(), key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
+        )
         places = np.linspace(0, len(group) - 1, min(per_group, len(group)))
         chosen += [group[round(place)] for place in places]
     return chosen
 
 
 def fit_serving(
-    rows: Sequence[Row], jobs: int, progress: Callable[[str], None] | None = None
+    rows: Sequence[Row],
+    jobs: int,
+    per_group: int = ROWS_A_GROUP,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the fit as `hwmodels.serving_fits` holds it."""
-    chosen = rows_to_fit(rows)
-    names = [group_name(row) for row in chosen]
-    free = free_numbers(ENGINES)
+    """Return the fit as `hwmodels.serving_fits` holds it: dense networks first, then experts.
+
+    Args:
+        rows: measured rows.
+        jobs: processes.
+        per_group: most rows of a group that the fit sees.
+        progress: told of each stage that is done.
+    """
     with PredictorPool(jobs) as pool:
-        fitter = Fitter(chosen, base_costs(), free, pool)
-        fit = fitter.run(_ROUNDS)
+        dense = _Stage(rows_to_fit(rows, per_group), start_costs(), dense_numbers(ENGINES), pool)
+        settled = dense.values()
+        base = {e: with_fit(costs, e, settled) for e, costs in start_costs().items()}
+        experts = _Stage(rows_to_fit(rows, per_group, moe=True), base, moe_numbers(ENGINES), pool)
         if progress is not None:
-            progress(f"{len(chosen)} rows, loss {fit.loss[0]:.0f} to {fit.loss[-1]:.0f}")
-    logs = np.array([math.log(fit.values[f.key]) for f in free])
-    left_out = {
-        name: _absolute(free, _without(fitter, fit, names, name)) for name in sorted(set(names))
-    }
+            progress(dense.summary())
+            progress(experts.summary())
+    both = {**settled, **experts.values()}
+    left_out = {group: {**both, **dense.values_without(group)} for group in dense.groups}
+    left_out |= {group: {**both, **experts.values_without(group)} for group in experts.groups}
     return {
-        "fitted_on": f"{len(chosen)} unsaturated rows of {len(set(names))} groups of dense "
-        "networks",
-        "groups": sorted(set(names)),
-        "values": _absolute(free, logs),
-        "left_out": left_out,
+        "fitted_on": f"{len(dense.rows)} unsaturated rows of {len(dense.groups)} groups of dense "
+        f"networks and {len(experts.rows)} of {len(experts.groups)} with experts",
+        "groups": sorted(left_out),
+        "values": _rounded({**FIXED, **both}),
+        "left_out": {name: _rounded({**FIXED, **left_out[name]}) for name in sorted(left_out)},
     }
 
 
-def _without(fitter: Fitter, fit: Fit, names: Sequence[str], group: str) -> Array:
-    return fitter.without(fit, np.array([name != group for name in names]))
+class _Stage:
+    """A fit over some rows, and what it would have been without a group."""
+
+    def __init__(
+        self,
+        rows: list[Row],
+        base: dict[str, ServingCosts],
+        free: list[Free],
+        pool: PredictorPool,
+    ) -> None:
+        self.rows, self._free = rows, free
+        self._names = [group_name(row) for row in rows]
+        self.groups = sorted(set(self._names))
+        self._fitter = Fitter(rows, base, free, pool)
+        self.fit: Fit = self._fitter.run(_ROUNDS)
+
+    def values(self) -> dict[str, float]:
+        """Return the numbers by engine."""
+        return self._by_engine(np.array([math.log(self.fit.values[f.key]) for f in self._free]))
+
+    def values_without(self, group: str) -> dict[str, float]:
+        """Return the numbers by engine that the other groups give."""
+        keep = np.array([name != group for name in self._names])
+        return self._by_engine(self._fitter.without(self.fit, keep))
+
+    def summary(self) -> str:
+        """Return one line on the fit."""
+        losses = " ".join(f"{loss:.0f}" for loss in self.fit.loss)
+        return f"{len(self.rows)} rows of {len(self.groups)} groups: loss {losses}"
+
+    def _by_engine(self, logs: Array) -> dict[str, float]:
+        return {
+            f"{engine}.{name}": value
+            for engine in ENGINES
+            for name, value in values_of(engine, self._free, logs).items()
+        }
 
 
-def _absolute(free: Sequence[Free], logs: Array) -> dict[str, float]:
-    """Return the numbers by engine, factors multiplied out."""
-    return {
-        f"{engine}.{name}": float(f"{value:.4g}")
-        for engine in ENGINES
-        for name, value in values_of(engine, free, logs).items()
-        if name != FRONT_END.name or engine == FRONT_END.engine
-    }
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {key: float(f"{value:.4g}") for key, value in values.items()}
+
+
+def start_costs() -> dict[str, ServingCosts]:
+    """Return the costs that a fit starts from: the priors and what is fixed."""
+    return {engine: with_fit(costs, engine, FIXED) for engine, costs in base_costs().items()}
 
 
 def literal(fits: dict[str, Any]) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hwmodels.cost import cost_model_for
-from hwmodels.host import HostCosts, cost_scales_for, host_costs_for
-from hwmodels.measured import CostScales, MeasuredCostModel
+from hwmodels.host import HostCosts, corrections_for, host_costs_for
+from hwmodels.measured import MeasuredCostModel
 from hwmodels.ops import CostModel
-from hwmodels.scaled import RememberingCostModel, ScaledCostModel
+from hwmodels.scaled import Corrections, RememberingCostModel, ScaledCostModel
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
 from twin.llm.step_time import StepTimer
@@ -69,17 +69,17 @@ def engine_costs(scenario: Scenario) -> EngineCosts:
     """Return the costs of a scenario's engine on its GPU."""
     engine = scenario.file.engine
     host = host_costs_for(engine.name, engine.version)
-    return EngineCosts(host, scaled(base_cost_model(scenario), cost_scales_for(engine.name), host))
+    base = base_cost_model(scenario)
+    return EngineCosts(host, corrected(base, corrections_for(engine.name), host))
 
 
-def scaled(base: CostModel, scales: CostScales, host: HostCosts) -> CostModel:
-    """Return a cost model with the factors of a fit.
+def corrected(base: CostModel, corrections: Corrections, host: HostCosts) -> CostModel:
+    """Return a cost model with the corrections of a fit.
 
-    The factors say what measured tables leave out; the roofline has its own efficiencies.
+    They say what measured tables leave out; the roofline has its own efficiencies.
     """
-    if not isinstance(base, MeasuredCostModel | RememberingCostModel):
-        return ScaledCostModel(base, CostScales(), host.eager_op_s)
-    return ScaledCostModel(base, scales, host.eager_op_s, host.product_overlap_s)
+    measured = isinstance(base, MeasuredCostModel | RememberingCostModel)
+    return ScaledCostModel(base, corrections if measured else Corrections(), host.eager_op_s)
 
 
 def front_end_event_s(scenario: Scenario, host: HostCosts) -> float:
@@ -124,12 +124,18 @@ def step_timer(scenario: Scenario, costs: EngineCosts) -> StepTimer:
         ep=spec.ep,
         capture_sizes=engine.capture_sizes(scenario),
         eager=given.enforce_eager,
-        no_full_graph_layer_s=costs.host.no_full_graph_layer_s,
+        no_full_graph_s=_no_full_graph_s(scenario, costs.host),
         gap_s=costs.host.gap_s,
         gap_per_seq_s=costs.host.gap_per_seq_s,
         full_decode_graph=given.cudagraph_mode != "piecewise",
         mixed_graphs=engine.steps_with_prefill_are_captured,
     )
+
+
+def _no_full_graph_s(scenario: Scenario, host: HostCosts) -> float:
+    moe = scenario.arch.moe
+    experts_s = host.no_full_graph_moe_layer_s * moe.num_moe_layers if moe else 0.0
+    return host.no_full_graph_layer_s * scenario.arch.num_layers + experts_s
 
 
 def vllm_limits(scenario: Scenario) -> SchedulerLimits:

@@ -134,7 +134,8 @@ class StepTimer:
             above the last, and every size if there is none, launches kernel by kernel.
         eager: CUDA graphs and compilation are off (`enforce_eager`).
         ep: of the `tp` ranks, those that share out whole experts.
-        no_full_graph_layer_s: what a layer takes longer in a step without a full CUDA graph.
+        no_full_graph_s: what a step without a full CUDA graph takes longer; None:
+            `NO_FULL_GRAPH_LAYER_S` a layer.
         gap_s, gap_per_seq_s: what the GPU waits for the host between steps, however far ahead
             they are decided, and for each sequence of the step.
         mixed_graphs: steps with prefill run as graphs of pieces up to the largest captured size;
@@ -155,7 +156,7 @@ class StepTimer:
         capture_sizes: tuple[int, ...] = (),
         eager: bool = False,
         ep: int = 1,
-        no_full_graph_layer_s: float = NO_FULL_GRAPH_LAYER_S,
+        no_full_graph_s: float | None = None,
         full_decode_graph: bool = True,
         mixed_graphs: bool = True,
         gap_s: float = 0.0,
@@ -171,7 +172,9 @@ class StepTimer:
         self._mixed_sizes = self.capture_sizes if mixed_graphs else ()
         # Launching takes longer than the work it starts: the last layer runs after its launch.
         self._tail = 1.0 / arch.num_layers if eager else 0.0
-        self._extra_s = 0.0 if eager else no_full_graph_layer_s * arch.num_layers
+        if no_full_graph_s is None:
+            no_full_graph_s = NO_FULL_GRAPH_LAYER_S * arch.num_layers
+        self._extra_s = 0.0 if eager else no_full_graph_s
         self._bodies: dict[int, _Sum] = {}
         self._heads: dict[int, _Sum] = {}
         self._lines: dict[tuple[int, int], _Line] = {}
