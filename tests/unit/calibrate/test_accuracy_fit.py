@@ -25,8 +25,10 @@ def row(isl=1024, osl=64, concurrency=4, **more):
     return Row(**{**values, **more})
 
 
-TRUTH = {"gap_s": 1.5e-3, "turnaround_s": 30e-3, "decode": 1.3}
-FREE = (Free("gap_s", 0.4e-3, 9.0), Free("turnaround_s", 8e-3, 9.0), Free("decode", 1.0, 9.0))
+# The client's turnaround is left out: it shows only in which step a prompt falls into, so that few
+# rows place it no better than by half.
+TRUTH = {"gap_s": 1.5e-3, "decode": 1.3}
+FREE = (Free("gap_s", 0.4e-3, 9.0), Free("decode", 1.0, 9.0))
 
 
 @pytest.fixture(scope="module")
