@@ -8,6 +8,8 @@ from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
 
 _CSV_HELP = "Measured closed-loop serving rows; several tables are judged as one."
 _HTML_HELP = "Write tables and residual plots as a page to FILE."
+_MARKDOWN_HELP = "Write the tables as Markdown to FILE."
+_ABLATION_HELP = "Leave out one term after the other, and say what each is worth."
 _FIT_HELP = "Fit the costs to these rows instead, and print the source of serving_fits.py."
 _SKIP_HELP = "Leave out rows whose KV cache may run short: they take the slow engine."
 
@@ -18,13 +20,18 @@ def accuracy_command(
     html_file: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help=_HTML_HELP)
     ] = None,
+    markdown_file: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help=_MARKDOWN_HELP)
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
     fit: Annotated[bool, typer.Option("--fit", help=_FIT_HELP)] = False,
+    ablation: Annotated[bool, typer.Option("--ablation", help=_ABLATION_HELP)] = False,
     skip_scarce: Annotated[bool, typer.Option("--skip-scarce", help=_SKIP_HELP)] = False,
 ) -> None:
     """Predict measured rows and report the errors, fitted and held out apart."""
     from calibrate.accuracy.html import accuracy_page
     from calibrate.accuracy.judge import judge
+    from calibrate.accuracy.markdown import as_markdown
     from calibrate.accuracy.report import as_json, print_report
     from calibrate.accuracy.rows import read_rows
     from twin.files import write_text
@@ -36,10 +43,21 @@ def accuracy_command(
 
         typer.echo(literal(fit_serving(rows, jobs)), nl=False)
         return
+    if ablation:
+        from calibrate.accuracy.ablation import ablate
+        from calibrate.accuracy.markdown import ablation_markdown
+
+        text = ablation_markdown(ablate(rows, jobs))
+        typer.echo(text, nl=False)
+        if markdown_file is not None:
+            write_text(markdown_file, text)
+        return
     judgement = judge(rows, jobs, reference=not skip_scarce, progress=_progress)
     print_report(judgement, console_for(json_file))
     if html_file is not None:
         write_text(html_file, accuracy_page(judgement))
+    if markdown_file is not None:
+        write_text(markdown_file, as_markdown(judgement))
     emit_json(as_json(judgement), json_file)
 
 

@@ -22,6 +22,7 @@ MANY_TOKENS = 256
 
 _MOST_SAVED = 0.6
 _EIGHT_BIT = ("fp8", "int8")
+_FOUR_BIT = ("int4", "mxfp4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class Corrections:
         compute: factor on products and prefill attention that the tensor cores limit: the clock
             falls under a load that no table of single kernels sustains.
         decode_8bit: factor on decode attention over an 8-bit KV cache.
-        many_tokens_experts: factor on expert products of more than `MANY_TOKENS` tokens.
+        many_tokens_experts: factor on expert products of more than `MANY_TOKENS` tokens with
+            4-bit weights, which engines run with other kernels than the tables hold.
         product_overlap_s: what an 8-bit dense product takes less than in its table, which holds
             launch and quantisation that the engine hides or fuses; at most 60 % of it.
         kernel_gap_s: what passes between a kernel and the next.
@@ -64,7 +66,8 @@ class Corrections:
 
     def _product(self, op: Gemm | ExpertGemm, seconds: float) -> float:
         if isinstance(op, ExpertGemm):
-            return seconds * (self.many_tokens_experts if op.tokens > MANY_TOKENS else 1.0)
+            many = op.tokens > MANY_TOKENS and op.weight_dtype in _FOUR_BIT
+            return seconds * (self.many_tokens_experts if many else 1.0)
         if self.product_overlap_s and op.compute_dtype in _EIGHT_BIT:
             hidden_s = self.product_overlap_s * op.repeat
             return max(seconds - hidden_s, (1 - _MOST_SAVED) * seconds)

@@ -131,20 +131,25 @@ class Fitter:
         ]
         return np.array(errors).ravel()
 
-    def without(self, fit: Fit, keep: Array) -> Array:
-        """Return the logs that the kept rows alone would give, to first order around a fit.
+    def without(self, fit: Fit, keep: Array, rounds: int = 2) -> Array:
+        """Return the logs that the kept rows alone give.
+
+        The fit of all rows lends its derivatives, no more: steps are taken on the kept rows'
+        errors, and only if they lower their loss.
 
         Args:
             fit: of all rows.
             keep: one truth value a row.
+            rounds: steps.
         """
+        places = np.flatnonzero(keep)
+        kept = Fitter([self.rows[place] for place in places], self._base, self.free, self._pool)
+        jacobian = fit.jacobian[np.repeat(keep, 2)]
         logs = np.array([math.log(fit.values[f.key]) for f in self.free])
-        kept = np.repeat(keep, 2)
-        for _ in range(4):
-            moved = fit.residuals + fit.jacobian @ (
-                logs - np.array([math.log(fit.values[f.key]) for f in self.free])
-            )
-            logs = logs + self._solve(fit.jacobian[kept], moved[kept], logs, 1e-6)
+        residuals = fit.residuals[np.repeat(keep, 2)]
+        loss = self._loss(residuals, logs)
+        for _ in range(rounds):
+            logs, residuals, loss = kept._improve(logs, residuals, jacobian, loss)
         return logs
 
     def _jacobian(self, logs: Array, residuals: Array) -> Array:

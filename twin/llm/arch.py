@@ -57,6 +57,8 @@ class ModelArch:
             tensor (FP8) or an output row (INT8), groups of 128 along a row (INT4).
         unquantized: matrix roles that a quantised checkpoint keeps in bf16: attention, mlp,
             expert, shared_expert (see `twin.llm.weights`).
+        extra_kernels: small kernels of a layer beyond those of a plain network (indexers, gates,
+            convolutions), on average over its layers.
         notes: what a reader should know about how these facts were obtained.
     """
 
@@ -88,4 +90,5 @@ class ModelArch:
     rope_dim: int | None = None
     scale_block: tuple[int, int] | None = None
     unquantized: tuple[str, ...] = ()
+    extra_kernels: int = 0
     notes: tuple[str, ...] = ()

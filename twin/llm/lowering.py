@@ -161,6 +161,7 @@ def _small_kernels(arch: ModelArch, precision: Precision, tp: int, tokens: int) 
         rotary_width, kernels = (heads + 1) * arch.mla.qk_rope_dim, 6  # a norm for each latent
         norm += 2 * (arch.mla.q_lora_rank + arch.mla.kv_lora_rank) * _ACTIVATION_BYTES
     moved = norm + 2 * rotary_width * _ACTIVATION_BYTES
+    kernels += arch.extra_kernels
     if arch.qk_norm and arch.mla is None:  # queries and keys are taken out, and normed
         kernels += 4
         moved += 4 * rotary_width * _ACTIVATION_BYTES

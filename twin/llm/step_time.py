@@ -31,6 +31,9 @@ NO_FULL_GRAPH_LAYER_S = 0.08e-3
 # contexts (4k to 16k) come out within 3 %.
 EAGER_OPS_PER_LAYER = 22
 
+# Cache write, attention, and the launch of the graph that follows, where a graph is in pieces.
+_ATTENTION_LAUNCHES = 3
+
 # Knots of the decode lines: mean context 1, 16, then four to an octave. Powers of two are knots,
 # so window sizes and split thresholds are.
 _KNOTS_PER_OCTAVE = 4
@@ -140,7 +143,8 @@ class StepTimer:
             they are decided, and for each sequence of the step.
         mixed_graphs: steps with prefill run as graphs of pieces up to the largest captured size;
             else they launch kernel by kernel and are not padded.
-        full_decode_graph: a captured step of decodes is one CUDA graph (else graphs of pieces).
+        full_decode_graph: a captured step of decodes is one CUDA graph; else graphs of pieces
+            around attention, which is launched on its own.
 
     Decode lengths are taken as even: `decode_kv_max_tokens` isn't read, since no public fit
     says what one long sequence costs in a batch of short ones.
@@ -281,12 +285,15 @@ class StepTimer:
         dense.merge(self._body(size or seqs))
         dense.merge(self._head(sampled))
         host_s = self._gap_s + self._gap_per_seq_s * seqs
-        if size is None or not self._full_decode_graph:
+        if size is None:
             host_s += self._extra_s
         if host_s:
             dense.put(host_s, _LAUNCH, _PHYSICS)
         kernels = dense.kernels + attention_kernels
         floor_s = self._floor_s(kernels, graph=size is not None)
+        if not self._full_decode_graph:
+            alone = _ATTENTION_LAUNCHES * self.arch.num_layers
+            floor_s = max(floor_s, self.cost_model.launch_floor_s(alone, graph=False))
         return _DecodeStep(dense, floor_s, {})
 
     def _line(self, seqs: int, kv_tokens: int) -> _Line:

@@ -61,8 +61,8 @@ def test_no_correction_changes_nothing():
         ),
         (
             {"many_tokens_experts": 1.7},
-            ExpertGemm(257, 2880, 2880, 5760, 128, 128, 4),
-            ExpertGemm(256, 2880, 2880, 5760, 128, 128, 4),
+            ExpertGemm(257, 2880, 2880, 5760, 128, 128, 4, "bf16", "mxfp4"),
+            ExpertGemm(256, 2880, 2880, 5760, 128, 128, 4, "bf16", "mxfp4"),
             1.7,
         ),
     ],

@@ -14,6 +14,9 @@ GLM_5 = ModelArch(
     mla=MlaArch(
         kv_lora_rank=512, q_lora_rank=2048, qk_nope_dim=192, qk_rope_dim=64, v_dim=256
     ),
+    # The indexer: norm, rotation and quantisation of its queries and keys, its cache write, its
+    # scores and their selection.
+    extra_kernels=8,
     source="huggingface.co/zai-org/GLM-5 config.json",
     notes=(
         "attention is taken as dense: the indexer's selection of 2048 tokens, its weights and "

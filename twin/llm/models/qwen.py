@@ -61,6 +61,8 @@ QWEN35_397B_A17B = replace(
     QWEN3_8B, name="qwen3.5-397b-a17b", num_layers=60, hidden_size=4096, num_heads=32,
     num_kv_heads=2, head_dim=256, intermediate_size=1024, vocab_size=248320, max_position=262144,
     num_kv_layers=15, rope_dim=64,
+    # Convolution, gates, norms, decay and recurrence of a linear layer, less its attention.
+    extra_kernels=6,
     moe=MoeArch(
         num_experts=512, experts_per_token=10, expert_intermediate=1024, num_moe_layers=60,
         shared_intermediate=1024, shared_gate=True,
