@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_file, check_writable, console_for, emit_json
 
 _CSV_HELP = "Measured closed-loop serving rows; several tables are judged as one."
 _HTML_HELP = "Write tables and residual plots as a page to FILE."
 _MARKDOWN_HELP = "Write the tables as Markdown to FILE."
+_PLOTS_HELP = "Write the residual plots as SVG files into FOLDER."
 _ABLATION_HELP = "Leave out one term after the other, and say what each is worth."
 _FIT_HELP = "Fit the costs to these rows instead, and print the source of serving_fits.py."
 _SKIP_HELP = "Leave out rows whose KV cache may run short: they take the slow engine."
@@ -23,20 +24,26 @@ def accuracy_command(
     markdown_file: Annotated[
         str | None, typer.Option("--markdown", metavar="FILE", help=_MARKDOWN_HELP)
     ] = None,
+    plots: Annotated[
+        str | None, typer.Option("--plots", metavar="FOLDER", help=_PLOTS_HELP)
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
     fit: Annotated[bool, typer.Option("--fit", help=_FIT_HELP)] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help=_ABLATION_HELP)] = False,
     skip_scarce: Annotated[bool, typer.Option("--skip-scarce", help=_SKIP_HELP)] = False,
 ) -> None:
     """Predict measured rows and report the errors, fitted and held out apart."""
-    from calibrate.accuracy.html import accuracy_page
+    from calibrate.accuracy.html import accuracy_charts, accuracy_page, svg_of
     from calibrate.accuracy.judge import judge
     from calibrate.accuracy.markdown import as_markdown
     from calibrate.accuracy.report import as_json, print_report
     from calibrate.accuracy.rows import read_rows
-    from twin.files import write_text
+    from twin.files import whole_directory, write_text
 
-    check_writable(json_file, None)
+    check_writable(json_file, plots, inputs=tables)
+    for option, name in (("--html", html_file), ("--markdown", markdown_file)):
+        if name is not None:
+            check_file(name, option, inputs=tables)
     rows = [row for table in tables for row in read_rows(table)]
     if fit:
         from calibrate.accuracy.serving_fit import fit_serving, literal
@@ -58,6 +65,10 @@ def accuracy_command(
         write_text(html_file, accuracy_page(judgement))
     if markdown_file is not None:
         write_text(markdown_file, as_markdown(judgement))
+    if plots is not None:
+        with whole_directory(plots) as folder:
+            for chart in accuracy_charts(judgement):
+                write_text(folder / f"accuracy-{chart.name}.svg", svg_of(chart))
     emit_json(as_json(judgement), json_file)
 
 

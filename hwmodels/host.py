@@ -28,8 +28,8 @@ class HostCosts:
         gap_per_seq_s: the same, for each sequence of the step.
         no_full_graph_layer_s: what a layer takes longer in a step that is no full CUDA graph.
         no_full_graph_moe_layer_s: what a layer with experts takes longer on top of that.
-        eager_op_s: launching one operation outside CUDA graphs; None: as measured on the GPU's
-            host.
+        eager_op_s: launching one operation of a compiled step outside CUDA graphs; None: as
+            measured on the GPU's host, where nothing was compiled.
         front_end_event_s: one token or end of one request in the server's one process, which
             handles them in turn; 0: never what limits.
         source: where the figures come from.

@@ -20,6 +20,10 @@ WIDE_RANKS = 8
 MANY_TOKENS = 256
 """Expert products of more tokens have a factor of their own."""
 
+THROTTLED = ("hopper",)
+"""Architectures whose clock falls in an engine below that of single kernels: fitted on H100 and
+H200. Eager runs on A100 (incident I08) leave no room for such a factor."""
+
 _MOST_SAVED = 0.6
 _EIGHT_BIT = ("fp8", "int8")
 _FOUR_BIT = ("int4", "mxfp4")

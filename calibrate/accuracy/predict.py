@@ -170,7 +170,7 @@ class Predictor:
 
     def _engine_costs(self, scenario: Scenario, costs: ServingCosts) -> EngineCosts:
         base = self._base_model(scenario)
-        return EngineCosts(costs.host, corrected(base, costs.corrections, costs.host))
+        return EngineCosts(costs.host, corrected(scenario, base, costs.corrections, costs.host))
 
     def _by_reference(self, scenario: Scenario, costs: ServingCosts) -> LoopTimes:
         workload = scenario.workload

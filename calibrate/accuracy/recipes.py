@@ -17,8 +17,10 @@ _EXACT_REQUESTS = 20
 _REQUESTS = 10
 _GLM_REQUESTS = 5  # glm5_fp8_h200.sh
 
-# What a blank or home-made version is taken for: the releases of those months.
-_UNKNOWN_VERSION = {"vllm": "0.14.0", "trtllm": "1.1.0", "sglang": "0.5.9"}
+# What a blank version is taken for: a release of those months, by the kernel tables that come
+# closest; and the branches that two builds were made from.
+_UNKNOWN_VERSION = {"vllm": "0.14.0", "trtllm": "1.3.0", "sglang": "0.5.9"}
+_BUILDS = {"gpt-oss-dev": "1.1.0", "glm5-hopper": "0.5.9"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ def recipe_of(row: Row) -> Recipe:
     """Return how the server of a row was started."""
     policy = {"enable_prefix_caching": False, **_POLICIES[row.engine](row)}
     version, assumed = row.version, []
-    if not any(character.isdigit() for character in version) or "-" in version:
-        version = _UNKNOWN_VERSION[row.engine]
+    if not version or version in _BUILDS:
+        version = _BUILDS.get(version, _UNKNOWN_VERSION[row.engine])
         assumed.append(f"engine version {version}")
     if row.exact:
         assumed.append("flags of the server")

@@ -46,9 +46,6 @@ def scenario_of(row: Row) -> Scenario:
 def network_of(row: Row) -> ModelArch | None:
     """Return the checkpoint that a row names; None: it is not known."""
     native = any(name in row.model for name in _NATIVE)
-    if row.gemm_quant == "fp8" and row.model == "Qwen/Qwen3-32B":
-        # Qwen's own FP8 checkpoint has scales for blocks (fp8_block); these runs had one a tensor.
-        native = True
     return find_model(row.model if native else f"{row.model} {row.precision}")
 
 

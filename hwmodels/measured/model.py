@@ -61,6 +61,7 @@ class MeasuredCostModel:
                 f"asked for kernels of {gpu.name}"
             )
         self.profile, self.gpu, self.scales = profile, gpu, scales or CostScales()
+        self.fp8_kernel = fp8_kernel
         self.efficiency = fitted_efficiency(profile, gpu)
         fit, tables = self.efficiency, profile.tables
         self.gemm = MeasuredGemm(tables, fit.gemm, gpu, fp8_kernel)

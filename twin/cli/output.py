@@ -46,18 +46,7 @@ def check_writable(json_path: str | None, out: str | None, *, inputs: Sequence[s
         inputs: files that are read and must not be replaced.
     """
     if json_path is not None and json_path != "-":
-        if not json_path:
-            raise InputError("is empty", where="--json", remedy="name a file, or - for output")
-        target = Path(json_path)
-        if target.is_dir():
-            raise InputError("is a folder", where=f"--json {json_path}", remedy="name a file")
-        if not target.absolute().parent.is_dir():
-            raise InputError(
-                "its folder does not exist",
-                where=f"--json {json_path}",
-                remedy=f"create {target.parent}",
-            )
-        _check_spared(target, inputs, f"--json {json_path}")
+        check_file(json_path, "--json", inputs=inputs, remedy="name a file, or - for output")
     if out is not None:
         if not out:
             raise InputError("is empty", where="--out", remedy="name a folder")
@@ -66,6 +55,20 @@ def check_writable(json_path: str | None, out: str | None, *, inputs: Sequence[s
                 "is a file, not a folder", where=f"--out {out}", remedy="name a folder"
             )
         _check_spared(Path(out) / "scenario.yaml", inputs, f"--out {out}")
+
+
+def check_file(
+    name: str, option: str, *, inputs: Sequence[str] = (), remedy: str = "name a file"
+) -> None:
+    """Refuse an output file that cannot be written, or that is an input."""
+    if not name:
+        raise InputError("is empty", where=option, remedy=remedy)
+    target, where = Path(name), f"{option} {name}"
+    if target.is_dir():
+        raise InputError("is a folder", where=where, remedy="name a file")
+    if not target.absolute().parent.is_dir():
+        raise InputError("its folder does not exist", where=where, remedy=f"create {target.parent}")
+    _check_spared(target, inputs, where)
 
 
 def _check_spared(target: Path, inputs: Sequence[str], where: str) -> None:

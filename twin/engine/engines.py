@@ -1,15 +1,16 @@
 """From a scenario to the parts of its engine: scheduler, step timer, admission, host costs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwmodels.cost import cost_model_for
 from hwmodels.host import HostCosts, corrections_for, host_costs_for
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.ops import CostModel
-from hwmodels.scaled import Corrections, RememberingCostModel, ScaledCostModel
+from hwmodels.scaled import THROTTLED, Corrections, RememberingCostModel, ScaledCostModel
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
+from twin.llm.fusions import norms_in_all_reduce
 from twin.llm.step_time import StepTimer
 from twin.request import Request
 from twin.scenario import Scenario
@@ -70,16 +71,27 @@ def engine_costs(scenario: Scenario) -> EngineCosts:
     engine = scenario.file.engine
     host = host_costs_for(engine.name, engine.version)
     base = base_cost_model(scenario)
-    return EngineCosts(host, corrected(base, corrections_for(engine.name), host))
+    return EngineCosts(host, corrected(scenario, base, corrections_for(engine.name), host))
 
 
-def corrected(base: CostModel, corrections: Corrections, host: HostCosts) -> CostModel:
+def corrected(
+    scenario: Scenario, base: CostModel, corrections: Corrections, host: HostCosts
+) -> CostModel:
     """Return a cost model with the corrections of a fit.
 
-    They say what measured tables leave out; the roofline has its own efficiencies.
+    They say what measured tables leave out; the roofline has its own efficiencies. With
+    `enforce_eager` nothing is compiled either, and an operation takes as long to launch as
+    was measured on the GPU's host.
     """
-    measured = isinstance(base, MeasuredCostModel | RememberingCostModel)
-    return ScaledCostModel(base, corrections if measured else Corrections(), host.eager_op_s)
+    priced_by = base.base if isinstance(base, RememberingCostModel) else base
+    launch_s = None if scenario.policy.given.enforce_eager else host.eager_op_s
+    if not isinstance(priced_by, MeasuredCostModel):
+        return ScaledCostModel(base, Corrections(), launch_s)
+    if priced_by.gpu.architecture not in THROTTLED:
+        corrections = replace(corrections, compute=1.0)
+    if priced_by.fp8_kernel == "fp8_block":  # these tables begin where those of bf16 do
+        corrections = replace(corrections, product_overlap_s=0.0)
+    return ScaledCostModel(base, corrections, launch_s)
 
 
 def front_end_event_s(scenario: Scenario, host: HostCosts) -> float:
@@ -105,10 +117,13 @@ def base_cost_model(scenario: Scenario) -> CostModel:
     if not isinstance(model, MeasuredCostModel) and engine.name != "vllm":
         model = cost_model_for(gpu.name)
     if isinstance(model, MeasuredCostModel) and scenario.arch.scale_block is not None:
-        # Block-scaled experts have their own kernels. The tables of block-scaled dense products
-        # were taken without CUDA graphs: below some hundred tokens they hold the launch (55-70
-        # us on Hopper, whatever the shape), so products scaled by tensor stand in.
-        return MeasuredCostModel(model.profile, gpu, fp8_expert_kernel="fp8_block")
+        # vLLM's tables of block-scaled dense products were taken without CUDA graphs: below some
+        # hundred tokens they hold the launch (55-70 us on Hopper, whatever the shape), so
+        # products scaled by tensor stand in.
+        dense = "fp8" if model.profile.engine == "vllm" else "fp8_block"
+        return MeasuredCostModel(
+            model.profile, gpu, fp8_kernel=dense, fp8_expert_kernel="fp8_block"
+        )
     return model
 
 
@@ -129,6 +144,7 @@ def step_timer(scenario: Scenario, costs: EngineCosts) -> StepTimer:
         gap_per_seq_s=costs.host.gap_per_seq_s,
         full_decode_graph=given.cudagraph_mode != "piecewise",
         mixed_graphs=engine.steps_with_prefill_are_captured,
+        fused_norms=norms_in_all_reduce(scenario.file.engine.name, scenario.arch.name, spec.tp),
     )
 
 

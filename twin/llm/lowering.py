@@ -80,19 +80,24 @@ def attention_ops(arch: ModelArch, precision: Precision, tp: int, shape: BatchSh
 
 
 def body_ops(
-    arch: ModelArch, precision: Precision, tp: int, num_tokens: int, ep: int = 1
+    arch: ModelArch,
+    precision: Precision,
+    tp: int,
+    num_tokens: int,
+    ep: int = 1,
+    fused_norms: bool = False,
 ) -> list[Op]:
     """Return the operations that see every token: embedding, projections, MLP, all-reduces.
 
     `ep` of the `tp` ranks share out whole experts; every rank sees all tokens, as under tensor
-    parallelism, so the all-reduces stay.
+    parallelism, so the all-reduces stay. `fused_norms`: see `twin.llm.fusions`.
     """
     check_shards(arch, tp)
     layers, tokens = arch.num_layers, num_tokens
     hidden_bytes = float(tokens * arch.hidden_size * _ACTIVATION_BYTES)
     found: list[Op] = [Elementwise(2 * hidden_bytes)]  # embedding look-up
     found += _projections(arch, precision, tp, tokens)
-    found += _small_kernels(arch, precision, tp, tokens)
+    found += _small_kernels(arch, precision, tp, tokens, fused_norms)
     sparse = arch.moe.num_moe_layers if arch.moe else 0
     if layers > sparse:
         linear = precision.of(arch, "mlp")
@@ -146,7 +151,9 @@ def _projections(arch: ModelArch, precision: Precision, tp: int, tokens: int) ->
     return [Gemm(tokens, n, k, *linear, arch.num_layers) for n, k in shapes]
 
 
-def _small_kernels(arch: ModelArch, precision: Precision, tp: int, tokens: int) -> list[Op]:
+def _small_kernels(
+    arch: ModelArch, precision: Precision, tp: int, tokens: int, fused_norms: bool
+) -> list[Op]:
     """Norms, rotary embedding and KV write of every layer.
 
     The KV write's bytes are in the attention form, its launch is here. 8-bit products need
@@ -168,6 +175,8 @@ def _small_kernels(arch: ModelArch, precision: Precision, tp: int, tokens: int) 
     if precision.of(arch, "attention")[0] in ("fp8", "int8"):
         kernels += 1
         moved += heads * arch.head_dim * (_ACTIVATION_BYTES + 1)
+    if fused_norms:  # their bytes are moved all the same
+        kernels -= 2
     return [Elementwise(float(tokens * moved), kernels, arch.num_layers)]
 
 

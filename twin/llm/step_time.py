@@ -145,6 +145,7 @@ class StepTimer:
             else they launch kernel by kernel and are not padded.
         full_decode_graph: a captured step of decodes is one CUDA graph; else graphs of pieces
             around attention, which is launched on its own.
+        fused_norms: norms are part of the all-reduces (`twin.llm.fusions`).
 
     Decode lengths are taken as even: `decode_kv_max_tokens` isn't read, since no public fit
     says what one long sequence costs in a batch of short ones.
@@ -165,6 +166,7 @@ class StepTimer:
         mixed_graphs: bool = True,
         gap_s: float = 0.0,
         gap_per_seq_s: float = 0.0,
+        fused_norms: bool = False,
     ) -> None:
         check_shards(arch, tp)
         self.cost_model, self.arch, self.precision = cost_model, arch, precision
@@ -173,6 +175,7 @@ class StepTimer:
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
         self._full_decode_graph = full_decode_graph
         self._gap_s, self._gap_per_seq_s = gap_s, gap_per_seq_s
+        self._fused_norms = fused_norms
         self._mixed_sizes = self.capture_sizes if mixed_graphs else ()
         # Launching takes longer than the work it starts: the last layer runs after its launch.
         self._tail = 1.0 / arch.num_layers if eager else 0.0
@@ -320,7 +323,7 @@ class StepTimer:
     def _body(self, tokens: int) -> _Sum:
         body = self._bodies.get(tokens)
         if body is None:
-            ops = body_ops(self.arch, self.precision, self.tp, tokens, self.ep)
+            ops = body_ops(self.arch, self.precision, self.tp, tokens, self.ep, self._fused_norms)
             body = _Sum().add(self.cost_model, ops + self._between_stages(tokens))
             self._bodies[tokens] = body
         return body

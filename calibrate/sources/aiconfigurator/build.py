@@ -24,8 +24,8 @@ from hwmodels.profile import (
 from twin.errors import InputError
 
 ENGINES = ("vllm", "sglang", "trtllm")
-PACKAGE = "aiconfigurator-core 0.12.0"
-_DATE = "2026"
+
+_YEARS = {"aiconfigurator 0.4.0": "2025"}  # of releases; the tables name none
 
 # Size from which the engine's own all-reduce hands over to NCCL: vLLM from 8 MiB, SGLang above it
 # (its table jumps between 8 and 16 MiB). TensorRT-LLM's strategies cover all sizes; where A100's
@@ -70,9 +70,9 @@ def import_profile(
         engine_version=gemm,
         kind="kernels",
         provenance=Provenance(
-            source=f"{PACKAGE} (PyPI), systems/data/{gpu}",
+            source=f"{archive.release} (PyPI), systems/data/{gpu}",
             licence="Apache-2.0",
-            date=_DATE,
+            date=_YEARS.get(archive.release, "2026"),
             versions=importer.versions,
             notes=tuple(importer.notes),
         ),

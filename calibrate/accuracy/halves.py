@@ -1,0 +1,89 @@
+"""Fits costs to half a group's rows and judges them on the other half.
+
+The other groups' fit is where it starts and what it is drawn to, so that a half that cannot tell a
+number leaves it alone.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibrate.accuracy.costs import ServingCosts
+from calibrate.accuracy.fit import Fitter, Free
+from calibrate.accuracy.fitted import group_name, held_out_costs
+from calibrate.accuracy.groups import UNSATURATED_CLIENTS, Group, group_of
+from calibrate.accuracy.pool import PredictorPool
+from calibrate.accuracy.predict import Prediction
+from calibrate.accuracy.recipes import recipe_of
+from calibrate.accuracy.rows import Row
+from calibrate.accuracy.scenarios import network_of
+from calibrate.accuracy.serving_fit import MOE_SHARED, ONLY_TRTLLM, SHARED
+from hwmodels.serving_fits import SERVING_FITS
+
+_SPREAD = 0.5  # of the logarithm, around the other groups' numbers
+_ROUNDS = 3
+_MOST_ROWS = 32  # of the half that is fitted on
+
+
+def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
+    """Return the errors on the half that was not fitted on, one entry a group of a fit.
+
+    Rows alternate between the halves in the order of (tp, concurrency, isl, osl).
+    """
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        name = group_name(row)
+        calm = row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative
+        if calm and name in SERVING_FITS["left_out"] and network_of(row) is not None:
+            by_group[name].append(row)
+    found = []
+    with PredictorPool(jobs) as pool:
+        for name in sorted(by_group):
+            ordered = sorted(
+                by_group[name], key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
+            )
+            found.append(group_of(name, _unseen_half(ordered, pool)))
+    return found
+
+
+def _unseen_half(rows: Sequence[Row], pool: PredictorPool) -> list[Prediction]:
+    """Fit on every other row, and predict those between them that are not saturated."""
+    seen, unseen = list(rows[0::2]), list(rows[1::2])
+    places = np.linspace(0, len(seen) - 1, min(_MOST_ROWS, len(seen)))
+    chosen = [seen[round(place)] for place in places]
+    engine, costs = rows[0].engine, held_out_costs(rows[0])
+    if costs is None:
+        raise ValueError(f"{group_name(rows[0])} has no held-out fit")
+    fitter = Fitter(chosen, {engine: costs}, _free(rows[0], costs), pool)
+    fitted = costs.with_values(fitter.run(_ROUNDS).values)
+    asked = [(row, fitted) for row in unseen]
+    return [p for p in pool.predict(asked, reference=False) if not _limited(p)]
+
+
+def _limited(prediction: Prediction) -> bool:
+    return prediction.kv_limited or prediction.front_end_limited
+
+
+def _free(row: Row, costs: ServingCosts) -> list[Free]:
+    """The numbers of the row's kind of network, from where the other groups leave them."""
+    arch = network_of(row)
+    moe = arch is not None and arch.moe is not None
+    kinds = [*SHARED, *(MOE_SHARED if moe else ())]
+    kinds += [replace(free, engine="") for free in ONLY_TRTLLM if row.engine == "trtllm"]
+    now = {free.name: value_of(costs, free.name) for free in kinds}
+    return [
+        replace(free, start=now[free.name], spread=min(free.spread, _SPREAD))
+        for free in kinds
+        if now[free.name] > 0 and math.isfinite(now[free.name])
+    ]
+
+
+def value_of(costs: ServingCosts, name: str) -> float:
+    """Return one of the numbers a fit turns, as these costs have it."""
+    for part in (costs, costs.host, costs.corrections, costs.corrections.scales):
+        if hasattr(part, name):
+            return float(getattr(part, name))
+    raise KeyError(name)
