@@ -99,9 +99,18 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
             where=f"{where}, engine.version",
             remedy="write for example 0.33.0",
         )
-    if spec.pp != 1:
+    if spec.pp != 1 and file.engine.name != "vllm":
         raise InputError(
-            f"parallelism.pp {spec.pp} is not simulated yet", where=where, remedy="use tp"
+            f"parallelism.pp {spec.pp} is not simulated for {file.engine.name}",
+            where=where,
+            remedy="use tp",
+        )
+    if spec.pp != 1 and spec.dp != 1 and arch.moe is not None:
+        raise InputError(
+            f"parallelism.pp {spec.pp} with dp {spec.dp} is not simulated for a network with "
+            "experts",
+            where=where,
+            remedy="use tp, or cluster.replicas instead of dp",
         )
     if spec.dp != 1 and file.engine.name != "vllm":
         raise InputError(
@@ -116,7 +125,7 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
             remedy=f"vLLM spreads experts over all of them: set ep to {spec.tp * spec.dp} or 1",
         )
     try:
-        Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
+        Parallelism(tp=spec.tp, pp=spec.pp, dp=spec.dp, ep=spec.ep).validate(arch)
     except InputError as error:
         raise InputError(
             error.problem,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.gpu import OneStage
 from twin.engine.reference import ReferenceEngine
 from twin.engine.replica import Replica
 from twin.engine.router import RoundRobin
@@ -72,7 +73,10 @@ def run(source, step_s=1.0, host=NO_HOST, replicas=1, horizon_s=None, **changes)
     """Run to the end; return (engine, replicas, clock)."""
     clock, policy = Clock(), limits(**changes)
     timer = ConstantTimer(step_s)
-    engines = [Replica(clock, i, SCHEDULERS["vllm"](policy), timer, host) for i in range(replicas)]
+    engines = [
+        Replica(clock, i, SCHEDULERS["vllm"](policy), OneStage(timer), host)
+        for i in range(replicas)
+    ]
     engine = ReferenceEngine(clock, engines, RoundRobin(), source, host, accepts=policy.fits)
     engine.run(horizon_s)
     return engine, engines, clock

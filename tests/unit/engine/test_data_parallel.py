@@ -21,6 +21,7 @@ from twin.engine.rank_balancer import (
     in_flight_floor,
     waiting_weighs_four,
 )
+from twin.engine.gpu import OneStage
 from twin.engine.reference import ReferenceEngine
 from twin.engine.result import FINISHED
 from twin.engine.router import RoundRobin
@@ -212,7 +213,7 @@ def test_ranks_of_a_dense_network_do_not_wait_for_one_another():
     clock, coordinator = Clock(), Coordinator(2, settles=False)
     timers = ConstantTimer(STEP_S), ConstantTimer(5 * STEP_S)
     cores = [
-        ReportingRank(clock, r, VllmV1Scheduler(limits()), (timers[r], NO_HOST), (r, coordinator))
+        ReportingRank(clock, r, VllmV1Scheduler(limits()), (OneStage(timers[r]), NO_HOST), (r, coordinator))
         for r in range(2)
     ]
     balancer = RankBalancer(coordinator, in_flight_floor, rotates=True)
