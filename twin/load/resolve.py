@@ -6,7 +6,7 @@ from hwmodels.gpus import GPUS
 from hwmodels.profile import HardwareProfile
 from hwmodels.provenance import durations_rest_on
 from hwmodels.spec import GpuSpec
-from twin.defaults import ResolvedPolicy, resolve
+from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
@@ -50,6 +50,10 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         utilization,
         file.engine.name,
     )
+    if file.parallelism.pp > 1:
+        policy = in_pipeline(
+            policy, file.engine.version, experts=arch.moe is not None, where=where
+        )
     query = capacity_query(file, arch, gpu, policy)
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
