@@ -14,9 +14,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
+from twin.engine.gpu import Gpus
 from twin.engine.rank_balancer import Coordinator, RankBalancer
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.gpu import Gpus
 from twin.engine.replica import InFlight, OnEnd, Replica, batch_shape
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTime

@@ -27,7 +27,6 @@ from twin.llm.group_timer import OpsGroupTimer
 from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
 from twin.llm.pipeline_timer import PipelineTimer
-from twin.llm.step_time import StepTimer
 from twin.scenario import Scenario
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not

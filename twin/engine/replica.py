@@ -1,10 +1,10 @@
 """One engine instance: the loop of an engine core around a scheduler, on simulated time.
 
-The recurrences are those of vLLM's engine core with a queue of `queue_depth` steps in flight
-(a stage one, and one more under asynchronous scheduling). For step k, scheduled at S, with host times for
-schedule and launch (h_s), update (h_u) and wake-up (c) and d seconds on the GPU:
+The recurrences are those of vLLM's engine core with a queue of `queue_depth` steps in flight (one
+a pipeline stage, and one more under asynchronous scheduling). For step k, scheduled at S, with
+host times for schedule and launch (h_s), update (h_u) and wake-up (c) and d seconds on the GPU:
 
-    launch L = S + h_s;  GPU start G = max(L, previous E);  end E = G + d  (one pipeline stage)
+    launch L = S + h_s;  GPU start G = max(L, previous E);  end E = G + d
     its tokens leave the engine at V = max(now, E + c) + h_u
 
 An empty batch has E = L and c = 0. While the queue has room and there is work, the next step is

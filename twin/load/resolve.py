@@ -23,6 +23,10 @@ from twin.scenario import Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
 _SCHEDULER_VERSION = (0, 33, 0)
+_PIPELINE_NOTE = (
+    "Pipeline parallelism: decisions are held to vLLM 0.33.0's scheduler, times were compared "
+    "with no measured run."
+)
 
 
 def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
@@ -51,9 +55,7 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         file.engine.name,
     )
     if file.parallelism.pp > 1:
-        policy = in_pipeline(
-            policy, file.engine.version, experts=arch.moe is not None, where=where
-        )
+        policy = in_pipeline(policy, file.engine.version, experts=arch.moe is not None, where=where)
     query = capacity_query(file, arch, gpu, policy)
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
@@ -251,5 +253,7 @@ def _notes(
             "Scheduling decisions are those of vLLM 0.33.0; "
             f"version {file.engine.version} may differ in details."
         )
+    if file.parallelism.pp > 1:
+        notes.append(_PIPELINE_NOTE)
     notes.append(durations)
     return tuple(notes)

@@ -1,6 +1,7 @@
 """The scheduler of vLLM V1, pinned to 0.33.0: synchronous, asynchronous, pipelined.
 
-Text only, no speculation, no LoRA, no connector, one full-attention KV group. Recorded decisions of the unmodified scheduler are replayed through it in the golden tests.
+Text only, no speculation, no LoRA, no connector, one full-attention KV group. Recorded decisions
+of the unmodified scheduler are replayed through it in the golden tests.
 """
 
 from twin.request import Request, RequestState

@@ -15,13 +15,13 @@ from twin.engine.data_parallel import (
     Rendezvous,
     ReportingRank,
 )
+from twin.engine.gpu import OneStage
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.gpu import OneStage
 from twin.engine.reference import ReferenceEngine
 from twin.engine.result import FINISHED
 from twin.engine.router import RoundRobin
@@ -213,7 +213,9 @@ def test_ranks_of_a_dense_network_do_not_wait_for_one_another():
     clock, coordinator = Clock(), Coordinator(2, settles=False)
     timers = ConstantTimer(STEP_S), ConstantTimer(5 * STEP_S)
     cores = [
-        ReportingRank(clock, r, VllmV1Scheduler(limits()), (OneStage(timers[r]), NO_HOST), (r, coordinator))
+        ReportingRank(
+            clock, r, VllmV1Scheduler(limits()), (OneStage(timers[r]), NO_HOST), (r, coordinator)
+        )
         for r in range(2)
     ]
     balancer = RankBalancer(coordinator, in_flight_floor, rotates=True)
