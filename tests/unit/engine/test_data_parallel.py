@@ -283,7 +283,7 @@ def test_sharing_experts_frees_memory_for_kv():
 @pytest.mark.parametrize(
     ("spread", "message"),
     [
-        ({"pp": 2}, "not simulated"),
+        ({"pp": 2, "dp": 2}, "pp 2 with dp 2 is not simulated"),
         ({"dp": 2, "tp": 2, "ep": 2}, "set ep to 4 or 1"),
     ],
 )
