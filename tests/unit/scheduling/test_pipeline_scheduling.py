@@ -49,9 +49,7 @@ def test_chunks_of_one_prompt_follow_each_other(engine: Make, chunks: Make) -> N
     assert (state.in_flight, state.placeholders, state.num_output) == (0, 0, 1)
 
 
-def test_asynchronously_a_request_comes_up_every_so_many_steps(
-    engine: Make, chunks: Make
-) -> None:
+def test_asynchronously_a_request_comes_up_every_so_many_steps(engine: Make, chunks: Make) -> None:
     bench = engine(pipeline_stages=3, async_scheduling=True)
     bench.add(20)
     plans = [chunks(bench.step()) for _ in range(10)]
