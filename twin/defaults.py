@@ -1,7 +1,7 @@
 """What an engine sets when the operator sets nothing, by version and GPU."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwmodels.spec import GpuSpec
 from twin.errors import InputError
@@ -11,6 +11,10 @@ from twin.units import GIB
 
 _BIG_GPU_BYTES = 70 * GIB
 _FIRST_ASYNCHRONOUS = (0, 14, 0)
+
+# vLLM's second model runner, on its own from these releases on: for dense networks (its pull
+# request 44443) and for all (53183). The first one takes no asynchronous scheduling in a pipeline.
+_SECOND_RUNNER_DENSE, _SECOND_RUNNER = (0, 25, 0), (0, 29, 0)
 
 # SGLang's chunked_prefill_size by GPU memory in GB, and its cap on running requests.
 _SGLANG_CHUNKS = ((20, 2048), (60, 4096), (160, 8192), (float("inf"), 16384))
@@ -86,6 +90,29 @@ def resolve(
         async_scheduling=asynchronous,
         block_size=block_size,
     )
+
+
+def in_pipeline(
+    policy: ResolvedPolicy, engine_version: str, *, experts: bool, where: str
+) -> ResolvedPolicy:
+    """Return vLLM's policy on several pipeline stages: asynchronous if its model runner can be.
+
+    Raises:
+        InputError: asynchronous scheduling is asked of a version that has none there.
+    """
+    version, first = parse_version(engine_version), _SECOND_RUNNER_DENSE
+    if experts:
+        first = _SECOND_RUNNER
+    if version is None or version >= first or not policy.async_scheduling:
+        return policy
+    if policy.given.async_scheduling:
+        raise InputError(
+            f"asynchronous scheduling with pipeline stages is not simulated for vLLM "
+            f"{engine_version}",
+            where=f"{where}, policy.async_scheduling",
+            remedy=f"set it to false, or engine.version to {'.'.join(map(str, first))} or later",
+        )
+    return replace(policy, async_scheduling=False)
 
 
 def _check_sizes(policy: EnginePolicy, budget: int, max_model_len: int) -> None:

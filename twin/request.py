@@ -111,8 +111,10 @@ class RequestState:
         num_computed: tokens whose KV is computed or scheduled to be.
         num_output: generated tokens known to the scheduler.
         placeholders: sampled tokens not yet known (asynchronous scheduling).
-        in_flight: tokens scheduled whose step has not been processed yet (asynchronous scheduling;
-            a synchronous scheduler leaves it 0).
+        in_flight: tokens scheduled whose step has not been processed yet; 0 where every step is
+            processed before the next is scheduled.
+        next_token_call: schedule call from which its next token may be computed (asynchronous
+            scheduling in a pipeline).
         blocks: KV blocks held, in token order.
         block_keys: keys of the full blocks of prompt and answer; empty without prefix caching.
         cached_tokens: prefix-cache hit of the first admission, tokens; -1 before it.
@@ -131,6 +133,7 @@ class RequestState:
     num_output: int = 0
     placeholders: int = 0
     in_flight: int = 0
+    next_token_call: int = 0
     blocks: list[int] = field(default_factory=list)
     num_cached_blocks: int = 0
     block_keys: list[int] = field(default_factory=list)

@@ -18,8 +18,8 @@ class StepPlan:
         finished_sent: finished requests the worker is told of with this plan.
         samples: the scheduled requests that will sample a token.
         epochs: `preemptions` of each scheduled request when scheduled, aligned with `scheduled`;
-            a later preemption makes that part of the plan stale. Empty under synchronous
-            scheduling, where nothing can be preempted between a step and its update.
+            a later preemption makes that part of the plan stale. Empty where a step is processed
+            before the next is scheduled: nothing can be preempted in between.
     """
 
     index: int

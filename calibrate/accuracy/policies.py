@@ -16,8 +16,11 @@ def ample_policy(scenario: Scenario, lengths: Lengths, concurrency: int) -> Poli
     """Return the scheduler for a load under which KV never runs short; None: it may.
 
     Ample means that as many requests as there are clients fit at their longest, all at once.
+    `ClosedLoop` knows no pipeline of stages.
     """
     if not holds_all_clients(scenario, lengths, concurrency):
+        return None
+    if scenario.file.parallelism.pp > 1:
         return None
     if scenario.file.engine.name == "sglang" and scenario.policy.max_num_seqs < concurrency:
         return None

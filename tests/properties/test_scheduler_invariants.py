@@ -50,6 +50,7 @@ def cases(draw: Any) -> Case:
         scheduler_reserve_full_isl=draw(st.booleans()),
         watermark=draw(st.sampled_from([0.0, 0.0, 0.05, 0.3])),
         async_scheduling=draw(st.booleans()),
+        pipeline_stages=draw(st.sampled_from([1, 1, 2, 3])),
     )
     requests = tuple(draw(a_request(index, longest)) for index in range(draw(st.integers(1, 14))))
     if limits.scheduling_policy == "priority" and not limits.scheduler_reserve_full_isl:

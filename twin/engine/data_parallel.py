@@ -14,9 +14,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
+from twin.engine.gpu import Gpus
 from twin.engine.rank_balancer import Coordinator, RankBalancer
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import InFlight, OnEnd, Replica, Timer, batch_shape
+from twin.engine.replica import InFlight, OnEnd, Replica, batch_shape
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState
@@ -112,7 +113,7 @@ class LockstepRank(Replica):
         host: HostCosts,
         group: tuple[int, Lockstep, Coordinator],
     ) -> None:
-        super().__init__(clock, index, scheduler, _NoTimer(), host)
+        super().__init__(clock, index, scheduler, _SharedGpus(), host)
         self._rank, self._lockstep, self._coordinator = group
         self._lockstep.members.append(self)
         self._iteration = 0
@@ -217,7 +218,7 @@ class ReportingRank(Replica):
         clock: Clock,
         index: int,
         scheduler: Scheduler,
-        parts: tuple[Timer, HostCosts],
+        parts: tuple[Gpus, HostCosts],
         group: tuple[int, Coordinator],
     ) -> None:
         super().__init__(clock, index, scheduler, *parts)
@@ -283,8 +284,10 @@ def report(engine: Replica, rank: int, step: int, coordinator: Coordinator, now_
     coordinator.report(rank, step, counts, used / max(1, scheduler.usable_blocks), now_s)
 
 
-class _NoTimer:
+class _SharedGpus:
     """Ranks in lockstep are timed as a group."""
 
-    def time(self, shape: BatchShape) -> StepTime:
-        raise NotImplementedError(f"a rank alone is not timed ({shape})")
+    stages = 1
+
+    def run(self, shape: BatchShape, launched_s: float, call: int) -> tuple[float, float, StepTime]:
+        raise NotImplementedError(f"a rank alone is not timed ({shape}, {launched_s}, {call})")

@@ -8,9 +8,11 @@ from hwmodels.host import HostCosts, corrections_for, host_costs_for
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.ops import CostModel
 from hwmodels.scaled import THROTTLED, Corrections, RememberingCostModel, ScaledCostModel
+from twin.llm.arch import ModelArch
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
 from twin.llm.fusions import norms_in_all_reduce
+from twin.llm.stages import WHOLE, Stage
 from twin.llm.step_time import StepTimer
 from twin.request import Request
 from twin.scenario import Scenario
@@ -127,31 +129,36 @@ def base_cost_model(scenario: Scenario) -> CostModel:
     return model
 
 
-def step_timer(scenario: Scenario, costs: EngineCosts) -> StepTimer:
-    """Return the durations of one replica's forward passes."""
+def step_timer(scenario: Scenario, costs: EngineCosts, stage: Stage | None = None) -> StepTimer:
+    """Return the durations of one replica's forward passes.
+
+    `stage`: the pipeline stage to time; None: the whole network.
+    """
+    stage = stage or Stage(scenario.arch, WHOLE)
     spec, given = scenario.file.parallelism, scenario.policy.given
     engine = serving_engine(scenario)
     return StepTimer(
         costs.cost_model,
-        scenario.arch,
+        stage.arch,
         scenario.precision,
         tp=spec.tp,
         ep=spec.ep,
         capture_sizes=engine.capture_sizes(scenario),
         eager=given.enforce_eager,
-        no_full_graph_s=_no_full_graph_s(scenario, costs.host),
+        no_full_graph_s=_no_full_graph_s(stage.arch, costs.host),
         gap_s=costs.host.gap_s,
         gap_per_seq_s=costs.host.gap_per_seq_s,
         full_decode_graph=given.cudagraph_mode != "piecewise",
         mixed_graphs=engine.steps_with_prefill_are_captured,
         fused_norms=norms_in_all_reduce(scenario.file.engine.name, scenario.arch.name, spec.tp),
+        ends=stage.ends,
     )
 
 
-def _no_full_graph_s(scenario: Scenario, host: HostCosts) -> float:
-    moe = scenario.arch.moe
+def _no_full_graph_s(arch: ModelArch, host: HostCosts) -> float:
+    moe = arch.moe
     experts_s = host.no_full_graph_moe_layer_s * moe.num_moe_layers if moe else 0.0
-    return host.no_full_graph_layer_s * scenario.arch.num_layers + experts_s
+    return host.no_full_graph_layer_s * arch.num_layers + experts_s
 
 
 def vllm_limits(scenario: Scenario) -> SchedulerLimits:
@@ -171,6 +178,7 @@ def vllm_limits(scenario: Scenario) -> SchedulerLimits:
         watermark=given.watermark,
         async_scheduling=policy.async_scheduling,
         eviction=given.eviction,
+        pipeline_stages=scenario.file.parallelism.pp,
     )
 
 

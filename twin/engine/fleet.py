@@ -12,18 +12,21 @@ from twin.engine.data_parallel import (
     ReportingRank,
 )
 from twin.engine.engines import serving_engine
+from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import Replica, ServingInstance, Timer
+from twin.engine.replica import Replica, ServingInstance
+from twin.engine.timers import BatchTimer
+from twin.errors import ServetwinError
 from twin.llm.engine_version import parse_version
 from twin.llm.group_timer import OpsGroupTimer
 from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
-from twin.llm.step_time import StepTimer
+from twin.llm.pipeline_timer import PipelineTimer
 from twin.scenario import Scenario
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
@@ -32,19 +35,31 @@ _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
 def build_replicas(
-    scenario: Scenario, clock: Clock, timer: StepTimer | LayerTimer, host: HostCosts
+    scenario: Scenario, clock: Clock, timer: BatchTimer, host: HostCosts
 ) -> Sequence[ServingInstance]:
     """Return the replicas a router chooses from; engine cores are numbered through."""
     replicas, dp = scenario.file.cluster.replicas, scenario.file.parallelism.dp
     if dp == 1:
         make = serving_engine(scenario).scheduler
-        return [Replica(clock, index, make(scenario), timer, host) for index in range(replicas)]
+        return [
+            Replica(clock, index, make(scenario), gpus_of(scenario, timer), host)
+            for index in range(replicas)
+        ]
     return [_data_parallel(scenario, clock, index, (timer, host)) for index in range(replicas)]
 
 
-def group_timer(scenario: Scenario, timer: StepTimer | LayerTimer) -> GroupTimer:
+def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:
+    """Return the GPUs of one engine core, idle."""
+    if isinstance(timer, PipelineTimer):
+        return Pipeline(timer, feeds_back=scenario.policy.async_scheduling)
+    return OneStage(timer)
+
+
+def group_timer(scenario: Scenario, timer: BatchTimer) -> GroupTimer:
     """Return who times passes of ranks that share experts."""
     spec = scenario.file.parallelism
+    if isinstance(timer, PipelineTimer):
+        raise ServetwinError("ranks that share experts are not timed stage by stage")
     if isinstance(timer, LayerTimer):
         return LayerGroupTimer(timer, spec.dp)
     return OpsGroupTimer(timer, spec.dp, spec.ep)
@@ -54,7 +69,7 @@ def _data_parallel(
     scenario: Scenario,
     clock: Clock,
     index: int,
-    parts: tuple[StepTimer | LayerTimer, HostCosts],
+    parts: tuple[BatchTimer, HostCosts],
 ) -> DataParallelReplica:
     dp = scenario.file.parallelism.dp
     version = parse_version(scenario.file.engine.version) or _IN_FLIGHT_FLOOR_FROM
@@ -65,6 +80,10 @@ def _data_parallel(
     reports = lockstep or newer
     numbers = range(index * dp, (index + 1) * dp)
     make = serving_engine(scenario).scheduler
+
+    def gpus() -> Gpus:
+        return gpus_of(scenario, parts[0])
+
     ranks: list[Replica]
     if lockstep:
         shared = Lockstep(clock, dp, group_timer(scenario, parts[0]))
@@ -74,12 +93,11 @@ def _data_parallel(
         ]
     elif reports:
         ranks = [
-            ReportingRank(clock, number, make(scenario), parts, (rank, coordinator))
+            ReportingRank(clock, number, make(scenario), (gpus(), parts[1]), (rank, coordinator))
             for rank, number in enumerate(numbers)
         ]
     else:
-        timer: Timer = parts[0]
-        ranks = [Replica(clock, number, make(scenario), timer, parts[1]) for number in numbers]
+        ranks = [Replica(clock, number, make(scenario), gpus(), parts[1]) for number in numbers]
     score = in_flight_floor if newer else waiting_weighs_four
     balancer = RankBalancer(coordinator, score, rotates=newer)
     return DataParallelReplica(clock, index, ranks, balancer)

@@ -1,7 +1,9 @@
 """Step times and host costs of scenarios whose layers were measured whole."""
 
 from hwmodels.host import HostCosts
+from hwmodels.profile import HardwareProfile
 from twin.llm.layer_timer import LayerTimer
+from twin.llm.stages import Stage
 from twin.scenario import Scenario
 
 LAYER_HOST = HostCosts(
@@ -18,9 +20,9 @@ LAYER_HOST = HostCosts(
 those tables get wrong, so they don't belong here."""
 
 
-def layer_timer(scenario: Scenario, capture_sizes: tuple[int, ...]) -> LayerTimer | None:
-    """Return the timer over a scenario's layer profile; None: it has none."""
-    profile = scenario.layer_profile
-    if profile is None:
-        return None
-    return LayerTimer(profile, scenario.arch, scenario.file.parallelism.tp, capture_sizes)
+def layer_timer(
+    scenario: Scenario, profile: HardwareProfile, capture_sizes: tuple[int, ...], stage: Stage
+) -> LayerTimer:
+    """Return the timer of a pipeline stage of a scenario over its layer profile."""
+    tp = scenario.file.parallelism.tp
+    return LayerTimer(profile, stage.arch, tp, capture_sizes, ends=stage.ends)

@@ -137,6 +137,7 @@ class StepRecorder:
         }
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
+        self._busy_s = array("d")
 
     def __len__(self) -> int:
         return len(self._start_s)
@@ -151,6 +152,13 @@ class StepRecorder:
         for append, value in zip(self._append, counts, strict=True):
             append(value)
 
+    def keep_busy(self, busy_s: float) -> None:
+        """Say of the step just added how long it keeps a GPU busy, if not from start to end.
+
+        It must be said of every step of a run or of none.
+        """
+        self._busy_s.append(busy_s)
+
     def table(self) -> StepTable:
         """Return the arrays by time of scheduling, then replica."""
         scheduled = np.array(self._scheduled_s, dtype=np.float64)
@@ -160,6 +168,7 @@ class StepRecorder:
             scheduled_s=scheduled[order],
             start_s=np.array(self._start_s, dtype=np.float64)[order],
             end_s=np.array(self._end_s, dtype=np.float64)[order],
+            busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
 

@@ -1,14 +1,15 @@
 """One engine instance: the loop of an engine core around a scheduler, on simulated time.
 
-The recurrences are those of vLLM's engine core with a queue of `queue_depth` steps in flight
-(1: synchronous, 2: asynchronous scheduling). For step k, scheduled at S, with host times for
-schedule and launch (h_s), update (h_u) and wake-up (c) and d seconds on the GPU:
+The recurrences are those of vLLM's engine core with a queue of `queue_depth` steps in flight (one
+a pipeline stage, and one more under asynchronous scheduling). For step k, scheduled at S, with
+host times for schedule and launch (h_s), update (h_u) and wake-up (c) and d seconds on the GPU:
 
     launch L = S + h_s;  GPU start G = max(L, previous E);  end E = G + d
     its tokens leave the engine at V = max(now, E + c) + h_u
 
 An empty batch has E = L and c = 0. While the queue has room and there is work, the next step is
-scheduled at L; otherwise the loop waits for the oldest step and goes on at its V.
+scheduled at L; otherwise the loop waits for the oldest step and goes on at its V. What pipeline
+stages do to G and E stands in `twin.engine.gpu`.
 """
 
 from collections import deque
@@ -19,6 +20,7 @@ from typing import Protocol
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.delivery import DeliveryQueue
+from twin.engine.gpu import Gpus
 from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import SOURCES, StepTime
@@ -30,14 +32,6 @@ _NOTHING_SCHEDULED_S = 1e-3
 """vLLM's engine core sleeps this long when it had requests and scheduled nothing."""
 
 _STUCK_ITERATIONS = 10_000
-
-
-class Timer(Protocol):
-    """Tells how long a batch takes."""
-
-    def time(self, shape: BatchShape) -> StepTime:
-        """Return the duration of one forward pass."""
-        ...
 
 
 @dataclass(slots=True)
@@ -77,7 +71,7 @@ class ServingInstance(Protocol):
 
 
 class Replica:
-    """A scheduler, a GPU and the loop between them.
+    """A scheduler, its GPUs and the loop between them.
 
     `submit` may be called at any instant; the request is seen by the first `schedule` at or
     after it.
@@ -88,20 +82,19 @@ class Replica:
         clock: Clock,
         index: int,
         scheduler: Scheduler,
-        timer: Timer,
+        gpus: Gpus,
         host: HostCosts,
     ) -> None:
         self.index = index
         self.scheduler = scheduler
         self.time_by_source_s = [0.0] * len(SOURCES)
         self._clock = clock
-        self._timer = timer
+        self._gpus = gpus
         self._host = host
         self._inbox: list[RequestState] = []
         self._wake: Event | None = None
         self.delivery: DeliveryQueue | None = None
         """The server's process, where it may limit; None: tokens reach their clients at once."""
-        self._gpu_free_s = 0.0
         self._in_flight: deque[InFlight] = deque()
 
     @property
@@ -140,7 +133,7 @@ class Replica:
                 executed, launched_s = self._launch(now, requests, steps)
                 room = len(in_flight) < depth
                 if room and (executed or (empty_counts and scheduler.has_unfinished())):
-                    yield clock.at(launched_s)
+                    yield clock.at(launched_s if executed else launched_s + _NOTHING_SCHEDULED_S)
                     continue
                 now = launched_s
             if in_flight:
@@ -182,9 +175,7 @@ class Replica:
                 self._in_flight.append(InFlight(plan, launched_s, empty=True))
             return False, launched_s
         shape = batch_shape(plan)
-        duration = self._timer.time(shape)
-        start_s = max(launched_s, self._gpu_free_s)
-        end_s = self._gpu_free_s = start_s + duration.seconds
+        start_s, end_s, duration = self._gpus.run(shape, launched_s, plan.index)
         self._in_flight.append(InFlight(plan, end_s, empty=False))
         if plan.admitted:
             requests.admit([state for state, _ in plan.admitted], now)
@@ -211,6 +202,8 @@ class Replica:
             duration.bound,
         )
         steps.record(*times_s, counts)
+        if self._gpus.stages > 1:
+            steps.keep_busy(duration.seconds)
         by_source = self.time_by_source_s
         for index, seconds in enumerate(duration.by_source):
             if seconds:

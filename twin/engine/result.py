@@ -62,6 +62,13 @@ class StepTable:
     preempted: Ints
     bound: Ints
     """Index into `BOUNDS`."""
+    busy_s: Floats = field(default_factory=lambda: np.empty(0))
+    """How long it keeps a GPU of the replica busy, on average over them; empty: from start to end.
+    Pipeline stages work on a step one after another, and on several steps at a time."""
+
+    def __post_init__(self) -> None:
+        if self.busy_s.size != self.start_s.size:
+            object.__setattr__(self, "busy_s", self.end_s - self.start_s)
 
     def __len__(self) -> int:
         return int(self.start_s.size)

@@ -7,22 +7,15 @@ import numpy as np
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
 from twin.engine.delivery import DeliveryQueue
-from twin.engine.engines import (
-    EngineCosts,
-    engine_costs,
-    front_end_event_s,
-    serving_engine,
-    step_timer,
-)
+from twin.engine.engines import EngineCosts, front_end_event_s, serving_engine
 from twin.engine.fleet import build_replicas
 from twin.engine.front_end import FrontEnd
-from twin.engine.layers import LAYER_HOST, layer_timer
 from twin.engine.reference import Progress, ReferenceEngine
 from twin.engine.replica import Replica, ServingInstance
 from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
 from twin.engine.router import ROUTERS
-from twin.llm.layer_timer import LayerTimer
-from twin.llm.step_time import SOURCES, StepTimer
+from twin.engine.timers import batch_timer
+from twin.llm.step_time import SOURCES
 from twin.scenario import Scenario
 
 
@@ -42,12 +35,7 @@ def simulate(
     file = scenario.file
     clock = Clock()
     serving = serving_engine(scenario)
-    timer: StepTimer | LayerTimer | None = None
-    if costs is None:
-        timer, host = layer_timer(scenario, serving.capture_sizes(scenario)), LAYER_HOST
-    if timer is None:
-        costs = costs or engine_costs(scenario)
-        timer, host = step_timer(scenario, costs), costs.host
+    timer, host = batch_timer(scenario, costs)
     replicas = build_replicas(scenario, clock, timer, host)
     _put_servers_before(replicas, scenario, host)
     source = scenario.workload.source(

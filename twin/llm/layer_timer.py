@@ -31,6 +31,7 @@ from twin.llm.layer_parts import (
     head_lines,
     skew_fit,
 )
+from twin.llm.stages import WHOLE, Ends
 from twin.llm.step_time import BOUNDS, SOURCES, StepTime
 from twin.step import BatchShape
 
@@ -46,7 +47,7 @@ _PER_LAYER = {
     "act_fn": 1,
     "down_proj": 1,
 }
-_ONCE = ("embedding", "final_layernorm")
+_FIRST, _LAST = ("embedding",), ("final_layernorm",)
 _HEAD = ("lm_head", "sampler")
 _SMALLEST_CHUNK = 16  # tokens; the least of any profile
 
@@ -96,6 +97,7 @@ class LayerTimer:
         tp: ranks that share each layer.
         capture_sizes: batch sizes captured as CUDA graphs; the dense parts see the padded size.
         eager: CUDA graphs are off.
+        ends: which ends of the network `arch` has: a pipeline stage in between has neither.
 
     Raises:
         InputError: the profile is of another network or another `tp`, or lacks its experts.
@@ -108,6 +110,7 @@ class LayerTimer:
         tp: int = 1,
         capture_sizes: tuple[int, ...] = (),
         eager: bool = False,
+        ends: Ends = WHOLE,
     ) -> None:
         _check(profile, arch, tp)
         self.arch, self.tp, self.gpu = arch, tp, GPUS[profile.gpu]
@@ -122,6 +125,8 @@ class LayerTimer:
         launch = EFFICIENCIES[profile.gpu].launch
         gap_s = 0.0 if eager else launch.stream_gap_s - launch.graph_gap_s
         self._no_full_graph_s = arch.num_layers * _KERNELS_PER_LAYER * gap_s
+        self._first, self._last = ends.first, ends.last
+        self._once = _FIRST * ends.first + _LAST * ends.last
         self._bodies: dict[int, float] = {}
         self._least_chunk_s = self._attention.seconds(_SMALLEST_CHUNK, 0, 0, 0)
 
@@ -149,13 +154,13 @@ class LayerTimer:
         if self.tp > 1:
             num_bytes = float(rows * self.arch.hidden_size * BF16_BYTES)
             # After attention and after the MLP, and once for the sharded embedding.
-            self.add_collective(total, "all_reduce", num_bytes, self.tp, 2 * layers + 1)
+            self.add_collective(total, "all_reduce", num_bytes, self.tp, 2 * layers + self._first)
 
     def add_ends(self, total: LayerSum, shape: BatchShape | None, rows: int) -> None:
         """Add what runs once: embedding, last norm, output head and sampler."""
-        total.put(sum(self._dense[name](rows) for name in _ONCE), _HBM)
+        total.put(sum(self._dense[name](rows) for name in self._once), _HBM)
         sampled = 0 if shape is None else shape.sampled_seqs
-        if not sampled:
+        if not (sampled and self._last):
             return
         total.put(sum(self._heads[name](sampled) for name in _HEAD), _HBM)
         if self.tp > 1:

@@ -7,6 +7,7 @@ from hwmodels.ops import Collective, Elementwise, ExpertGemm, Gemm, Op, Sampling
 from twin.errors import InputError
 from twin.llm.arch import ModelArch, MoeArch
 from twin.llm.attention_layers import AttentionLayers
+from twin.llm.stages import WHOLE, Ends
 from twin.step import BatchShape
 
 _ACTIVATION_BYTES = 2  # bf16 between layers
@@ -86,16 +87,18 @@ def body_ops(
     num_tokens: int,
     ep: int = 1,
     fused_norms: bool = False,
+    ends: Ends = WHOLE,
 ) -> list[Op]:
     """Return the operations that see every token: embedding, projections, MLP, all-reduces.
 
     `ep` of the `tp` ranks share out whole experts; every rank sees all tokens, as under tensor
-    parallelism, so the all-reduces stay. `fused_norms`: see `twin.llm.fusions`.
+    parallelism, so the all-reduces stay. `fused_norms`: see `twin.llm.fusions`. `ends`: which
+    ends of the network these layers include.
     """
     check_shards(arch, tp)
     layers, tokens = arch.num_layers, num_tokens
     hidden_bytes = float(tokens * arch.hidden_size * _ACTIVATION_BYTES)
-    found: list[Op] = [Elementwise(2 * hidden_bytes)]  # embedding look-up
+    found: list[Op] = [Elementwise(2 * hidden_bytes)] if ends.first else []  # embedding look-up
     found += _projections(arch, precision, tp, tokens)
     found += _small_kernels(arch, precision, tp, tokens, fused_norms)
     sparse = arch.moe.num_moe_layers if arch.moe else 0
@@ -104,10 +107,11 @@ def body_ops(
         found += _mlp(arch, linear, tp, tokens, (arch.intermediate_size, layers - sparse))
     if arch.moe and sparse:
         found += _experts(arch, precision, (tp, ep), tokens)
-    found.append(Elementwise(4 * hidden_bytes))  # final norm with its residual
+    if ends.last:
+        found.append(Elementwise(4 * hidden_bytes))  # final norm with its residual
     if tp > 1:
         # After attention and after the MLP of each layer, and once for the sharded embedding.
-        found.append(Collective("all_reduce", hidden_bytes, tp, repeat=2 * layers + 1))
+        found.append(Collective("all_reduce", hidden_bytes, tp, repeat=2 * layers + ends.first))
     return found
 
 

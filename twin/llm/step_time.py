@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hwmodels.ops import Bound, Collective, CostModel, Op, Source
+from hwmodels.ops import Bound, CostModel, Op, Source
 from twin.llm.arch import ModelArch
 from twin.llm.attention_layers import AttentionLayers
 from twin.llm.cuda_graphs import padded
 from twin.llm.lowering import Precision, body_ops, check_shards, head_ops
+from twin.llm.stages import WHOLE, Ends
 from twin.step import BatchShape
 
 BOUNDS: tuple[Bound, ...] = tuple(Bound)
@@ -126,13 +127,11 @@ class _DecodeStep:
 
 
 class StepTimer:
-    """Times steps of one replica on one GPU type.
+    """Times steps of one replica, or of one pipeline stage of it, on one GPU type.
 
     Args:
         cost_model: prices operations of one GPU under one engine version.
         tp: ranks that share each layer.
-        pp: stages in sequence. A batch passes all of them, so its latency is that of all layers
-            plus a transfer between stages; overlap of several batches is the engine's affair.
         capture_sizes: batch sizes captured as CUDA graphs (`cuda_graphs.capture_sizes`); a size
             above the last, and every size if there is none, launches kernel by kernel.
         eager: CUDA graphs and compilation are off (`enforce_eager`).
@@ -146,6 +145,8 @@ class StepTimer:
         full_decode_graph: a captured step of decodes is one CUDA graph; else graphs of pieces
             around attention, which is launched on its own.
         fused_norms: norms are part of the all-reduces (`twin.llm.fusions`).
+        ends: which ends of the network `arch` has; a stage in between looks no token up and
+            samples none.
 
     Decode lengths are taken as even: `decode_kv_max_tokens` isn't read, since no public fit
     says what one long sequence costs in a batch of short ones.
@@ -157,7 +158,6 @@ class StepTimer:
         arch: ModelArch,
         precision: Precision,
         tp: int,
-        pp: int = 1,
         capture_sizes: tuple[int, ...] = (),
         eager: bool = False,
         ep: int = 1,
@@ -167,10 +167,12 @@ class StepTimer:
         gap_s: float = 0.0,
         gap_per_seq_s: float = 0.0,
         fused_norms: bool = False,
+        ends: Ends = WHOLE,
     ) -> None:
         check_shards(arch, tp)
         self.cost_model, self.arch, self.precision = cost_model, arch, precision
-        self.tp, self.pp, self.ep, self.eager = tp, pp, ep, eager
+        self.tp, self.ep, self.eager = tp, ep, eager
+        self._ends = ends
         self.capture_sizes = () if eager else capture_sizes
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
         self._full_decode_graph = full_decode_graph
@@ -323,24 +325,24 @@ class StepTimer:
     def _body(self, tokens: int) -> _Sum:
         body = self._bodies.get(tokens)
         if body is None:
-            ops = body_ops(self.arch, self.precision, self.tp, tokens, self.ep, self._fused_norms)
-            body = _Sum().add(self.cost_model, ops + self._between_stages(tokens))
-            self._bodies[tokens] = body
+            ops = body_ops(
+                self.arch,
+                self.precision,
+                self.tp,
+                tokens,
+                self.ep,
+                self._fused_norms,
+                self._ends,
+            )
+            body = self._bodies[tokens] = _Sum().add(self.cost_model, ops)
         return body
 
     def _head(self, sampled: int) -> _Sum:
         head = self._heads.get(sampled)
         if head is None:
-            head = _Sum().add(self.cost_model, head_ops(self.arch, self.tp, sampled))
-            self._heads[sampled] = head
+            ops = head_ops(self.arch, self.tp, sampled) if self._ends.last else []
+            head = self._heads[sampled] = _Sum().add(self.cost_model, ops)
         return head
-
-    def _between_stages(self, tokens: int) -> list[Op]:
-        if self.pp == 1:
-            return []
-        # Hidden states and the residual stream, bf16 both.
-        moved = 2.0 * tokens * self.arch.hidden_size * 2
-        return [Collective("send_recv", moved, 2, repeat=self.pp - 1)]
 
 
 def _knot(mean_tokens: float) -> int:

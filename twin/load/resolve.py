@@ -6,7 +6,7 @@ from hwmodels.gpus import GPUS
 from hwmodels.profile import HardwareProfile
 from hwmodels.provenance import durations_rest_on
 from hwmodels.spec import GpuSpec
-from twin.defaults import ResolvedPolicy, resolve
+from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
@@ -23,6 +23,10 @@ from twin.scenario import Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
 _SCHEDULER_VERSION = (0, 33, 0)
+_PIPELINE_NOTE = (
+    "Pipeline parallelism: decisions are held to vLLM 0.33.0's scheduler, times were compared "
+    "with no measured run."
+)
 
 
 def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
@@ -50,6 +54,8 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         utilization,
         file.engine.name,
     )
+    if file.parallelism.pp > 1:
+        policy = in_pipeline(policy, file.engine.version, experts=arch.moe is not None, where=where)
     query = capacity_query(file, arch, gpu, policy)
     budget = capacity(query)
     blocks = _num_gpu_blocks(file, query, budget, where)
@@ -99,9 +105,18 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
             where=f"{where}, engine.version",
             remedy="write for example 0.33.0",
         )
-    if spec.pp != 1:
+    if spec.pp != 1 and file.engine.name != "vllm":
         raise InputError(
-            f"parallelism.pp {spec.pp} is not simulated yet", where=where, remedy="use tp"
+            f"parallelism.pp {spec.pp} is not simulated for {file.engine.name}",
+            where=where,
+            remedy="use tp",
+        )
+    if spec.pp != 1 and spec.dp != 1 and arch.moe is not None:
+        raise InputError(
+            f"parallelism.pp {spec.pp} with dp {spec.dp} is not simulated for a network with "
+            "experts",
+            where=where,
+            remedy="use tp, or cluster.replicas instead of dp",
         )
     if spec.dp != 1 and file.engine.name != "vllm":
         raise InputError(
@@ -116,7 +131,7 @@ def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
             remedy=f"vLLM spreads experts over all of them: set ep to {spec.tp * spec.dp} or 1",
         )
     try:
-        Parallelism(tp=spec.tp, dp=spec.dp, ep=spec.ep).validate(arch)
+        Parallelism(tp=spec.tp, pp=spec.pp, dp=spec.dp, ep=spec.ep).validate(arch)
     except InputError as error:
         raise InputError(
             error.problem,
@@ -238,5 +253,7 @@ def _notes(
             "Scheduling decisions are those of vLLM 0.33.0; "
             f"version {file.engine.version} may differ in details."
         )
+    if file.parallelism.pp > 1:
+        notes.append(_PIPELINE_NOTE)
     notes.append(durations)
     return tuple(notes)

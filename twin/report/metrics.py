@@ -190,14 +190,13 @@ def _cache_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
 
 def _step_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     steps = result.steps
-    busy = steps.end_s - steps.start_s
-    by_bound = np.bincount(steps.bound, weights=busy, minlength=len(BOUNDS))
+    by_bound = np.bincount(steps.bound, weights=steps.busy_s, minlength=len(BOUNDS))
     named = {name: float(s) for name, s in zip(BOUNDS, by_bound, strict=True) if name != "idle"}
     total = sum(named.values())
     capacity_s = span.seconds * result.replicas
     return {
         "gpu_busy_share": min(1.0, total / capacity_s) if capacity_s > 0 else None,
-        "step_s": percentiles(busy),
+        "step_s": percentiles(steps.end_s - steps.start_s),
         "time_by_bound": shares(named),
         "time_by_source": shares(result.time_by_source_s),
     }

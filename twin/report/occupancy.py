@@ -98,12 +98,23 @@ def binned_mean(
 def integral_in_bins(values: Ints | Floats, begin: Floats, end: Floats, edges: Floats) -> Floats:
     """Return the integral over each bin of `values`, each holding from `begin` to `end`.
 
-    The stretches are in order of time and do not overlap. Shapes: (n,) three times and
-    (bins + 1,) give (bins,).
+    The stretches are in order of time. Shapes: (n,) three times and (bins + 1,) give (bins,).
     """
     if not begin.size:
         return np.zeros(edges.size - 1)
+    if (begin[1:] < end[:-1]).any():
+        return _of_overlapping(values, begin, end, edges)
     knots = np.column_stack((begin, end)).ravel()
     total = np.cumsum(values * (end - begin))
     area = np.column_stack((np.concatenate(([0.0], total[:-1])), total)).ravel()
     return np.diff(np.interp(edges, np.maximum.accumulate(knots), area))
+
+
+def _of_overlapping(values: Ints | Floats, begin: Floats, end: Floats, edges: Floats) -> Floats:
+    """The same of stretches that overlap: the sum of all values at a time, integrated."""
+    times = np.concatenate((begin, end))
+    order = np.argsort(times, kind="stable")
+    knots = times[order]
+    heights = np.cumsum(np.concatenate((values, -values))[order])
+    area = np.concatenate(([0.0], np.cumsum(heights[:-1] * np.diff(knots))))
+    return np.diff(np.interp(edges, knots, area))

@@ -261,8 +261,11 @@ def _bound_shares(result: SimulationResult, edges: Floats) -> dict[str, Floats]:
         busy = np.zeros(edges.size - 1)
         for replica in range(result.replicas):
             rows = np.flatnonzero((steps.replica == replica) & (steps.bound == BOUNDS.index(name)))
-            ones = np.ones(rows.size)
-            busy += integral_in_bins(ones, steps.start_s[rows], steps.end_s[rows], edges)
+            begin, end = steps.start_s[rows], steps.end_s[rows]
+            # A pipeline's step keeps each stage busy for a part of its time only.
+            part = np.ones(rows.size)
+            np.divide(steps.busy_s[rows], end - begin, out=part, where=end > begin)
+            busy += integral_in_bins(part, begin, end, edges)
         shares[name] = busy / np.diff(edges) / result.replicas
     return shares
 

@@ -22,7 +22,7 @@ class PrefixCounters:
 class Scheduler(Protocol):
     """Decides what each step runs; knows no clock.
 
-    `queue_depth` is how many steps may be in flight: 1 synchronous, 2 asynchronous.
+    `queue_depth` is how many steps may be in flight: one a pipeline stage, asynchronously one more.
     `launches_empty`: a decision without tokens takes a place in that queue (vLLM); otherwise it
     only lets the oldest step in flight be processed (SGLang, TensorRT-LLM).
     """

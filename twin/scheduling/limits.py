@@ -11,6 +11,7 @@ _POSITIVE = (
     "max_model_len",
     "block_size",
     "num_gpu_blocks",
+    "pipeline_stages",
 )
 
 
@@ -33,6 +34,7 @@ class SchedulerLimits:
         watermark: share of `num_gpu_blocks` kept free at admission.
         async_scheduling: schedule a step before the one before it is processed.
         eviction: which free block is handed out first.
+        pipeline_stages: groups of GPUs that a step passes one after another.
 
     Raises:
         InputError: a value no engine starts with.
@@ -51,6 +53,7 @@ class SchedulerLimits:
     watermark: float = 0.0
     async_scheduling: bool = False
     eviction: str = "lru"
+    pipeline_stages: int = 1
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -64,6 +67,19 @@ class SchedulerLimits:
             )
         if not 0 <= self.watermark < 1:
             raise InputError(f"watermark is {self.watermark}", remedy="give a share in [0, 1)")
+
+    @property
+    def queue_depth(self) -> int:
+        """Steps that may be in flight: one a stage, and one ahead of them if asynchronous.
+
+        Source: vLLM 0.33.0, `VllmConfig.max_concurrent_batches`, its second model runner.
+        """
+        return self.pipeline_stages + self.async_scheduling
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether a step is scheduled while others are in flight."""
+        return self.queue_depth > 1
 
     @property
     def watermark_blocks(self) -> int:

@@ -6,7 +6,7 @@ from twin.step import StepOutcome, StepPlan
 
 
 def process_in_order(core: EngineCore, plan: StepPlan) -> StepOutcome:
-    """Process a step under synchronous scheduling: every sampled token counts."""
+    """Process a step before the next is scheduled: every sampled token counts."""
     ended: list[RequestState] = []
     for state in plan.samples:
         output = state.num_output + 1
@@ -20,13 +20,14 @@ def process_in_order(core: EngineCore, plan: StepPlan) -> StepOutcome:
 
 
 def process_late(core: EngineCore, plan: StepPlan) -> StepOutcome:
-    """Process a step under asynchronous scheduling, one or two schedule calls after its own.
+    """Process a step after others were scheduled: asynchronously, or in a pipeline of stages.
 
     Meanwhile a request may have ended (its extra token is discarded) or been preempted (its
     token is stale: delivered and appended, but it moves no counter and caches nothing; it can
     end the request while it waits). (vLLM 0.33.0, `Scheduler.update_from_output`.)
     """
     outcome = StepOutcome()
+    asynchronous = core.limits.async_scheduling
     caching, block_size = core.limits.enable_prefix_caching, core.limits.block_size
     deliver = outcome.delivered.append
     # `samples` is a subsequence of `scheduled`; an unfinished prefill brings no token.
@@ -46,7 +47,7 @@ def process_late(core: EngineCore, plan: StepPlan) -> StepOutcome:
         deliver(state)
         if epoch != state.preemptions:
             outcome.stale.append(state)
-        else:
+        elif asynchronous:
             state.placeholders -= 1
             if caching:
                 processed = state.num_computed - in_flight

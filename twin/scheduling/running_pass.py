@@ -15,12 +15,20 @@ def schedule_running(core: EngineCore, plan: StepPlan, cap: int) -> int:
     request whose tokens in flight reach `max_tokens` is left alone and keeps its place; a stop
     token is not foreseen. (vLLM 0.33.0, `Scheduler.schedule`.)
 
+    In a pipeline of stages a request whose next token is still being computed is left alone too,
+    while chunks of one prompt follow each other through the stages. Asynchronously it takes part
+    in every `pipeline_stages`-th step at most, the pace at which sampled tokens come back to the
+    first stage. Whenever that holds a request back it has a placeholder: the engine core processes
+    a step only once the queue is full. (vLLM 0.33.0, `Request.next_decode_eligible_step`.)
+
     The loop runs once per running request and step, some hundred million times in a long
     simulation: hence local names, and one function.
     """
     limits, pool, running = core.limits, core.pool, core.running
     block_size, last_position = limits.block_size, limits.max_model_len - 1
     caching, asynchronous = limits.enable_prefix_caching, limits.async_scheduling
+    overlapping, call = limits.overlapping, plan.index
+    pace = limits.pipeline_stages if asynchronous and limits.pipeline_stages > 1 else 0
     fcfs = limits.scheduling_policy == "fcfs"
     take, sample = plan.scheduled.append, plan.samples.append
     budget = limits.max_num_batched_tokens
@@ -32,7 +40,10 @@ def schedule_running(core: EngineCore, plan: StepPlan, cap: int) -> int:
         prompt = request.prompt_tokens
         computed = state.num_computed
         ahead = state.placeholders
-        if ahead and computed + 2 - ahead >= prompt + request.max_tokens:
+        if ahead and (
+            computed + 2 - ahead >= prompt + request.max_tokens
+            or (pace and state.next_token_call > call)
+        ):
             continue
         known = prompt + state.num_output
         end = goal = known + ahead
@@ -66,6 +77,12 @@ def schedule_running(core: EngineCore, plan: StepPlan, cap: int) -> int:
             state.in_flight += tokens
             if end == goal:
                 state.placeholders = ahead + 1
+                if pace:
+                    state.next_token_call = call + pace
+                sample(state)
+        elif overlapping:
+            state.in_flight += tokens
+            if end == goal:
                 sample(state)
         elif end == goal:
             sample(state)
@@ -116,7 +133,7 @@ def _undo(core: EngineCore, plan: StepPlan, victim: RequestState) -> int:
             del plan.scheduled[place]
             if victim in plan.samples:
                 plan.samples.remove(victim)
-            if core.limits.async_scheduling:
+            if core.limits.overlapping:
                 # What never runs is not in flight, and so does not become stale.
                 victim.in_flight -= tokens
             return tokens

@@ -1,7 +1,7 @@
-"""The scheduler of vLLM V1, pinned to 0.33.0, synchronous and asynchronous.
+"""The scheduler of vLLM V1, pinned to 0.33.0: synchronous, asynchronous, pipelined.
 
-Text only, no speculation, no LoRA, no connector, no pipeline parallelism, one full-attention KV
-group. Recorded decisions of the unmodified scheduler are replayed through it in the golden tests.
+Text only, no speculation, no LoRA, no connector, one full-attention KV group. Recorded decisions
+of the unmodified scheduler are replayed through it in the golden tests.
 """
 
 from twin.request import Request, RequestState
@@ -33,7 +33,7 @@ class VllmV1Scheduler:
 
     def __init__(self, limits: SchedulerLimits) -> None:
         self.limits = limits
-        self.queue_depth = 2 if limits.async_scheduling else 1
+        self.queue_depth = limits.queue_depth
         self.core = EngineCore(limits)
         self.prefix: PrefixCounters = self.core.prefix
         self._calls = 0
@@ -59,14 +59,14 @@ class VllmV1Scheduler:
         if budget > 0 and not plan.preempted and len(core.waiting):
             budget = admit_waiting(core, plan, cap, budget)
         plan.total_tokens = limits.max_num_batched_tokens - budget
-        if limits.async_scheduling:
+        if limits.overlapping:
             plan.epochs = [state.preemptions for state, _ in plan.scheduled]
         plan.finished_sent, core.unsent = core.unsent, []
         return plan
 
     def update(self, plan: StepPlan) -> StepOutcome:
         """See `Scheduler.update`."""
-        if self.limits.async_scheduling:
+        if self.limits.overlapping:
             return process_late(self.core, plan)
         return process_in_order(self.core, plan)
 

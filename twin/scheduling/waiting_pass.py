@@ -105,6 +105,8 @@ def _schedule(core: EngineCore, plan: StepPlan, state: RequestState, tokens: int
     samples = end == state.num_tokens
     if samples:
         plan.samples.append(state)
-    if core.limits.async_scheduling:
+    if core.limits.overlapping:
         state.in_flight += tokens
+    if core.limits.async_scheduling:
         state.placeholders = int(samples)
+        state.next_token_call = plan.index + core.limits.pipeline_stages

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from twin.engine.result import BOUNDS, SimulationResult
+from twin.engine.result import BOUNDS, Ints, SimulationResult
 from twin.files import write_bytes
 
 MAX_EVENTS = 200_000
@@ -27,6 +27,8 @@ def trace_events(
 ) -> tuple[list[dict[str, Any]], str]:
     """Return (events, note): one track a replica with a slice a step, and counters.
 
+    Where steps overlap (pipeline stages) they lie on several tracks, each on the first free one.
+
     Args:
         result: what the run gave.
         max_events: how many events at the most; steps beyond are left out.
@@ -37,7 +39,9 @@ def trace_events(
     """
     steps = result.steps
     first = int(np.searchsorted(steps.scheduled_s, from_s, side="left"))
-    heads = 3 * result.replicas
+    lanes = _lanes(result)
+    tracks = [int(lanes[steps.replica == r].max(initial=0)) + 1 for r in range(result.replicas)]
+    heads = 2 * result.replicas + sum(tracks)
     last = _last_step(result, first, max_events - heads)
     note = ""
     if last - first < len(steps):
@@ -46,8 +50,8 @@ def trace_events(
             f"{last - first:,} of {len(steps):,} steps, from {from_s:.6g} s {upto}: "
             f"limited to {max_events:,} events"
         )
-    events = [event for replica in range(result.replicas) for event in _heads(replica, note)]
-    events += _step_events(result, first, last)
+    events = [event for replica, n in enumerate(tracks) for event in _heads(replica, n, note)]
+    events += _step_events(result, lanes, first, last)
     return events, note
 
 
@@ -92,19 +96,40 @@ def _last_step(result: SimulationResult, first: int, room: int) -> int:
     return first + int(np.searchsorted(needed, room, side="right"))
 
 
-def _heads(replica: int, note: str) -> Iterator[dict[str, Any]]:
+def _lanes(result: SimulationResult) -> Ints:
+    """Return the track of each step within its replica, from 0: slices of one may not overlap."""
+    steps = result.steps
+    lanes = np.zeros(len(steps), dtype=np.int64)
+    for replica in range(result.replicas):
+        rows = np.flatnonzero(steps.replica == replica)
+        begin, end = steps.start_s[rows], steps.end_s[rows]
+        if not (begin[1:] < end[:-1]).any():
+            continue
+        free_s: list[float] = []
+        for row, start_s, end_s in zip(rows, begin.tolist(), end.tolist(), strict=True):
+            lane = next((i for i, at_s in enumerate(free_s) if at_s <= start_s), len(free_s))
+            free_s[lane : lane + 1] = [end_s]
+            lanes[row] = lane
+    return lanes
+
+
+def _heads(replica: int, tracks: int, note: str) -> Iterator[dict[str, Any]]:
     pid = replica + 1
     yield _meta("process_name", pid, {"name": f"replica {replica}"})
-    yield _meta("thread_name", pid, {"name": "GPU steps"})
+    for lane in range(tracks):
+        name = f"GPU steps, in flight {lane + 1}" if tracks > 1 else "GPU steps"
+        yield _meta("thread_name", pid, {"name": name}, lane + 1)
     if note and replica == 0:
         yield _meta("process_labels", pid, {"labels": note})
 
 
-def _meta(name: str, pid: int, args: dict[str, Any]) -> dict[str, Any]:
-    return {"ph": "M", "name": name, "pid": pid, "tid": 1, "args": args}
+def _meta(name: str, pid: int, args: dict[str, Any], tid: int = 1) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
-def _step_events(result: SimulationResult, first: int, last: int) -> Iterator[dict[str, Any]]:
+def _step_events(
+    result: SimulationResult, lanes: Ints, first: int, last: int
+) -> Iterator[dict[str, Any]]:
     steps = result.steps
     per_block = 100.0 / result.usable_blocks if result.usable_blocks else 0.0
     names = type(steps).__dataclass_fields__
@@ -118,7 +143,7 @@ def _step_events(result: SimulationResult, first: int, last: int) -> Iterator[di
             "name": _step_name(row),
             "cat": BOUNDS[row["bound"]],
             "pid": pid,
-            "tid": 1,
+            "tid": int(lanes[step]) + 1,
             "ts": _microseconds(row["start_s"]),
             "dur": _microseconds(row["end_s"] - row["start_s"]),
             "args": {

@@ -56,7 +56,7 @@ def simulate(twin, *assignments):
         ("cluster.replicas=0", "cluster.replicas"),
         ("parallelism.tp=0", "parallelism.tp"),
         ("parallelism.tp=3", "tp can be 1, 2, 4"),
-        ("parallelism.pp=2", "parallelism.pp 2 is not simulated yet"),
+        ("parallelism.pp=40", "pp can be 1 to 32"),
         ("gpu=h200_sxn", "did you mean 'h200_sxm'?"),
         ("llm=llama-3.1-8", "did you mean 'llama-3.1-8b'?"),
         ("llm=llama-3.1-405b", "does not fit on 1 x h100_sxm"),

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.gpu import OneStage, Pipeline
 from twin.engine.reference import ReferenceEngine
 from twin.engine.replica import Replica
 from twin.engine.router import RoundRobin
+from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTime
 from twin.request import Request
 from twin.scheduling import SCHEDULERS
@@ -68,11 +70,34 @@ def limits(**changes) -> SchedulerLimits:
     return SchedulerLimits(**values)
 
 
-def run(source, step_s=1.0, host=NO_HOST, replicas=1, horizon_s=None, **changes):
+class NoLink:
+    """Stages that hand over at once."""
+
+    def transfer_s(self, tokens):
+        assert tokens > 0
+        return 0.0
+
+    def feedback_s(self, sampled_seqs):
+        assert sampled_seqs > 0
+        return 0.0
+
+
+def gpus(step_s, stage_s, policy):
+    """A stage that takes `step_s`, or as many as `stage_s` has times."""
+    if not stage_s:
+        return OneStage(ConstantTimer(step_s))
+    timer = PipelineTimer([ConstantTimer(seconds) for seconds in stage_s], NoLink())
+    return Pipeline(timer, feeds_back=policy.async_scheduling)
+
+
+def run(source, step_s=1.0, host=NO_HOST, replicas=1, horizon_s=None, stage_s=(), **changes):
     """Run to the end; return (engine, replicas, clock)."""
+    changes = {"pipeline_stages": max(1, len(stage_s)), **changes}
     clock, policy = Clock(), limits(**changes)
-    timer = ConstantTimer(step_s)
-    engines = [Replica(clock, i, SCHEDULERS["vllm"](policy), timer, host) for i in range(replicas)]
+    engines = [
+        Replica(clock, i, SCHEDULERS["vllm"](policy), gpus(step_s, stage_s, policy), host)
+        for i in range(replicas)
+    ]
     engine = ReferenceEngine(clock, engines, RoundRobin(), source, host, accepts=policy.fits)
     engine.run(horizon_s)
     return engine, engines, clock

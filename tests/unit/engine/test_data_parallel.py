@@ -15,6 +15,7 @@ from twin.engine.data_parallel import (
     Rendezvous,
     ReportingRank,
 )
+from twin.engine.gpu import OneStage
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
@@ -212,7 +213,9 @@ def test_ranks_of_a_dense_network_do_not_wait_for_one_another():
     clock, coordinator = Clock(), Coordinator(2, settles=False)
     timers = ConstantTimer(STEP_S), ConstantTimer(5 * STEP_S)
     cores = [
-        ReportingRank(clock, r, VllmV1Scheduler(limits()), (timers[r], NO_HOST), (r, coordinator))
+        ReportingRank(
+            clock, r, VllmV1Scheduler(limits()), (OneStage(timers[r]), NO_HOST), (r, coordinator)
+        )
         for r in range(2)
     ]
     balancer = RankBalancer(coordinator, in_flight_floor, rotates=True)
@@ -280,7 +283,7 @@ def test_sharing_experts_frees_memory_for_kv():
 @pytest.mark.parametrize(
     ("spread", "message"),
     [
-        ({"pp": 2}, "not simulated"),
+        ({"pp": 2, "dp": 2}, "pp 2 with dp 2 is not simulated"),
         ({"dp": 2, "tp": 2, "ep": 2}, "set ep to 4 or 1"),
     ],
 )

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from hwmodels.gpus import GPUS
-from hwmodels.ops import Bound, Collective, Source
+from hwmodels.ops import Bound, Source
 from hwmodels.roofline import RooflineCostModel
 from twin.errors import InputError
 from twin.llm.arch import ModelArch, MoeArch
@@ -180,15 +180,6 @@ def test_repeated_steps_ask_nothing():
     assert cost_model.calls == first
     timing.time(decode(61, 1000))  # same graph, so only attention and head are new
     assert cost_model.calls <= first + 5
-
-
-def test_stages_in_sequence_add_transfers_only():
-    shape = decode(16, 1000)
-    one, four = timer(tp=2).time(shape).seconds, timer(tp=2, pp=4).time(shape).seconds
-    send = RooflineCostModel(GPUS["h100_sxm"]).cost(
-        Collective("send_recv", 16 * 4096 * 2 * 2, 2, repeat=3)
-    )
-    assert four - one == pytest.approx(send.seconds)
 
 
 def test_ranks_that_cannot_share_are_an_input_error():

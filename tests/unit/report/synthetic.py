@@ -18,7 +18,7 @@ from twin.engine.result import (
 BLOCK_SIZE = 16
 KV_BLOCKS = 60
 MAX_PROMPT = 600
-STEP_COLUMNS = tuple(StepTable.__dataclass_fields__)
+STEP_COLUMNS = tuple(name for name in StepTable.__dataclass_fields__ if name != "busy_s")
 
 INPUTS = {
     "schema_version": 1,

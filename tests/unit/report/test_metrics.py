@@ -181,3 +181,14 @@ def test_a_queue_that_grows_is_called_so():
     burst = result([0.01 + 0.05 * i for i in range(100)])
     at_once = replace(burst.requests, arrival_s=np.zeros(100))
     assert summarise(replace(burst, requests=at_once))["queue_grows"] is False
+
+
+def test_busy_share_counts_what_keeps_gpus_busy_not_what_overlaps():
+    result = hand_result()
+    whole = summarise(result)
+    busy_s = np.array([0.2, 0.1, 0.1, 0.5])
+    part = summarise(replace(result, steps=replace(result.steps, busy_s=busy_s)))
+    assert part["step_s"] == whole["step_s"]
+    ratio = busy_s.sum() / (result.steps.end_s - result.steps.start_s).sum()
+    assert part["gpu_busy_share"] == pytest.approx(ratio * whole["gpu_busy_share"])
+    assert part["time_by_bound"]["hbm"] == pytest.approx(0.5 / 0.9)

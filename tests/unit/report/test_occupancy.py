@@ -39,3 +39,15 @@ def test_binned_means_average_to_the_time_mean():
     bins = binned_mean(result, result.steps.used_blocks, hold, edges)
     exact = float(np.dot(result.steps.used_blocks, hold)) / (span.seconds * 2)
     assert np.mean([bins[0].mean(), bins[1].mean()]) == pytest.approx(exact)
+
+
+def test_stretches_that_overlap_add_up():
+    edges = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    values, begin, end = np.array([2.0, 4.0, 1.0]), np.array([0.5, 1.0, 1.5]), np.array([2, 2.5, 4])
+    area = integral_in_bins(values, begin, end, edges)
+    assert area == pytest.approx([1.0, 2.0 + 4.0 + 0.5, 2.0 + 1.0, 1.0])
+    alone = [
+        integral_in_bins(*(part[i : i + 1] for part in (values, begin, end)), edges)
+        for i in range(3)
+    ]
+    assert area == pytest.approx(sum(alone))

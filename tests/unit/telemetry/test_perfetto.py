@@ -1,6 +1,8 @@
 import gzip
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.unit.report.by_hand import hand_result
@@ -74,3 +76,25 @@ def test_gzip_and_plain_hold_the_same_and_equal_runs_equal_bytes(tmp_path):
 def test_an_empty_run_is_a_valid_trace():
     data = json.loads(trace_json(empty_result()))
     assert {event["ph"] for event in data["traceEvents"]} == {"M"}
+
+
+def test_steps_that_overlap_lie_on_several_tracks():
+    result = hand_result()
+    steps = replace(result.steps, end_s=np.array([2.7, 1.2, 3.5, 4.0]))
+    events, _ = trace_events(replace(result, steps=steps))
+    names = [
+        (event["pid"], event["tid"], event["args"]["name"])
+        for event in events
+        if event["name"] == "thread_name"
+    ]
+    assert names == [
+        (1, 1, "GPU steps, in flight 1"),
+        (1, 2, "GPU steps, in flight 2"),
+        (2, 1, "GPU steps"),
+    ]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert [(event["pid"], event["tid"]) for event in slices] == [(1, 1), (2, 1), (1, 2), (1, 1)]
+    for most in (len(events) - 3, len(events), len(events) + 2):
+        kept, note = trace_events(replace(result, steps=steps), max_events=most)
+        assert len(kept) <= most
+        assert bool(note) == (most <= len(events))

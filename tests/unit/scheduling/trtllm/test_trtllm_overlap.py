@@ -8,6 +8,7 @@ import pytest
 from hwmodels.host import HostCosts
 from tests.unit.engine.support import NO_HOST, ConstantTimer, ListSource
 from twin.engine.clock import Clock
+from twin.engine.gpu import OneStage
 from twin.engine.reference import ReferenceEngine
 from twin.engine.replica import Replica
 from twin.engine.router import RoundRobin
@@ -91,7 +92,7 @@ TURNAROUND_S = 0.125
 
 def run_engine(limits: Any, source: ListSource, host: HostCosts = NO_HOST) -> ReferenceEngine:
     clock = Clock()
-    replica = Replica(clock, 0, TrtllmScheduler(limits), ConstantTimer(STEP_S), host)
+    replica = Replica(clock, 0, TrtllmScheduler(limits), OneStage(ConstantTimer(STEP_S)), host)
     engine = ReferenceEngine(clock, [replica], RoundRobin(), source, host, accepts=limits.fits)
     engine.run()
     return engine
