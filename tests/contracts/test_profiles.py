@@ -1,5 +1,7 @@
 """Every kernel profile that is shipped: whole, sourced, accurate enough, and able to price."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -103,7 +105,7 @@ def test_names_and_sources_are_said(profile: HardwareProfile) -> None:
     assert profile.name == profile_name(profile.gpu, profile.engine, profile.engine_version)
     assert profile.gpu in GPUS
     assert profile.provenance.licence == "Apache-2.0"
-    assert "aiconfigurator-core 0.12.0" in profile.provenance.source
+    assert re.match(r"aiconfigurator(-core)? 0\.\d+\.0 ", profile.provenance.source)
     assert profile.provenance.versions["gemm"].startswith(profile.engine)
     assert version_numbers(profile.engine_version) != (0, 0, 0, 0)
 

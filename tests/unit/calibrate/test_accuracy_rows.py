@@ -110,7 +110,7 @@ def test_scenarios(tmp_path):
     assert scenario_of(experts).file.parallelism.ep == 8
     fixed = scenario_of(exact)
     assert fixed.file.workload.output_tokens.value == 128
-    assert (fixed.arch.name, fixed.precision.weight_dtype) == ("qwen3-32b", "fp8")
+    assert (fixed.arch.name, fixed.precision.weight_dtype) == ("qwen3-32b-fp8", "fp8")
 
 
 def test_unknown_network(tmp_path):

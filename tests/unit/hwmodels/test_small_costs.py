@@ -1,7 +1,7 @@
 import pytest
 
 from hwmodels.gpus import GPUS
-from hwmodels.host import HOST_COSTS, host_costs_for
+from hwmodels.host import HOST_COSTS, prior_host_costs
 from hwmodels.interpolate import log_interpolate
 from hwmodels.ops import Bound, Elementwise, Sampling
 from hwmodels.roofline import RooflineCostModel
@@ -32,7 +32,7 @@ def test_launch_floor_in_a_graph_and_eagerly():
 
 @pytest.mark.parametrize("engine", HOST_COSTS)
 def test_host_priors_lie_in_the_published_ranges(engine):
-    costs = host_costs_for(engine, "0.19.0")
+    costs = prior_host_costs(engine, "0.19.0")
     assert 0.1e-3 <= costs.schedule_s + costs.update_s <= 1.6e-3
     assert 0.01e-3 <= costs.schedule_per_seq_s + costs.update_per_seq_s <= 0.04e-3
     assert 3e-3 <= costs.api_s <= 5e-3
@@ -41,14 +41,14 @@ def test_host_priors_lie_in_the_published_ranges(engine):
 
 
 def test_host_versions_pick_the_newest_entry_not_above(monkeypatch):
-    old, new = host_costs_for("vllm"), host_costs_for("sglang")
+    old, new = prior_host_costs("vllm"), prior_host_costs("sglang")
     monkeypatch.setitem(HOST_COSTS, "vllm", (((0,), old), ((0, 14), new)))
-    assert host_costs_for("vllm", "0.13.9") is old
-    assert host_costs_for("vllm", "0.14") is new
-    assert host_costs_for("vllm", "0.14.0") is new
-    assert host_costs_for("vllm") is old
+    assert prior_host_costs("vllm", "0.13.9") is old
+    assert prior_host_costs("vllm", "0.14") is new
+    assert prior_host_costs("vllm", "0.14.0") is new
+    assert prior_host_costs("vllm") is old
     with pytest.raises(KeyError):
-        host_costs_for("triton")
+        prior_host_costs("triton")
 
 
 def test_log_interpolation_freezes_at_the_edges():
