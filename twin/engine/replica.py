@@ -23,7 +23,8 @@ from twin.engine.delivery import DeliveryQueue
 from twin.engine.gpu import Gpus
 from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
-from twin.llm.step_time import SOURCES, StepTime
+from twin.llm.op_sum import SOURCES
+from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState
 from twin.scheduling.base import Scheduler
 from twin.step import BatchShape, StepPlan

@@ -15,7 +15,7 @@ from twin.engine.replica import Replica, ServingInstance
 from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
 from twin.engine.router import ROUTERS
 from twin.engine.timers import batch_timer
-from twin.llm.step_time import SOURCES
+from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
 
 

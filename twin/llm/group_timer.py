@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from hwmodels.ops import Bound, Collective, ExpertGemm, Source
 from twin.llm.lowering import body_ops
-from twin.llm.step_time import BOUNDS, SOURCES, StepTime, StepTimer
+from twin.llm.op_sum import BOUNDS, SOURCES
+from twin.llm.step_time import StepTime, StepTimer
 from twin.step import BatchShape
 
 _BF16_BYTES = 2

@@ -6,7 +6,8 @@ from hwmodels.ops import Bound
 from twin.llm.cuda_graphs import padded
 from twin.llm.layer_parts import BF16_BYTES
 from twin.llm.layer_timer import LayerSum, LayerTimer, moe_of
-from twin.llm.step_time import BOUNDS, StepTime
+from twin.llm.op_sum import BOUNDS
+from twin.llm.step_time import StepTime
 from twin.step import BatchShape
 
 _HBM = BOUNDS.index(Bound.HBM)

@@ -31,8 +31,9 @@ from twin.llm.layer_parts import (
     head_lines,
     skew_fit,
 )
+from twin.llm.op_sum import BOUNDS, SOURCES
 from twin.llm.stages import WHOLE, Ends
-from twin.llm.step_time import BOUNDS, SOURCES, StepTime
+from twin.llm.step_time import StepTime
 from twin.step import BatchShape
 
 _VOCAB_PAD = 64

@@ -6,19 +6,18 @@ multiply-add, and a run of such steps can be advanced by `decode_form` without a
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hwmodels.ops import Bound, CostModel, Op, Source
+from hwmodels.ops import Bound, CostModel, Source
 from twin.llm.arch import ModelArch
 from twin.llm.attention_layers import AttentionLayers
 from twin.llm.cuda_graphs import padded
 from twin.llm.lowering import Precision, body_ops, check_shards, head_ops
+from twin.llm.op_sum import BOUNDS, SOURCES, OpSum
+from twin.llm.prefill_grid import PrefillGrid
 from twin.llm.stages import WHOLE, Ends
 from twin.step import BatchShape
 
-BOUNDS: tuple[Bound, ...] = tuple(Bound)
-SOURCES: tuple[Source, ...] = tuple(Source)
 _LAUNCH = BOUNDS.index(Bound.LAUNCH)
 _PHYSICS = SOURCES.index(Source.PHYSICS)
 
@@ -34,6 +33,11 @@ EAGER_OPS_PER_LAYER = 22
 
 # Cache write, attention, and the launch of the graph that follows, where a graph is in pieces.
 _ATTENTION_LAUNCHES = 3
+
+# Up to so many tokens of a step without a graph every number is priced on its own; beyond, knots
+# are a tile apart, or a 64th of the power of two below.
+_EXACT_TOKENS = 512
+_TILE = 64
 
 # Knots of the decode lines: mean context 1, 16, then four to an octave. Powers of two are knots,
 # so window sizes and split thresholds are.
@@ -62,49 +66,6 @@ class StepTime:
     by_source: Split
 
 
-class _Sum:
-    """Seconds and kernels of some operations, split by bound and by source."""
-
-    __slots__ = ("by_bound", "by_source", "kernels", "seconds")
-
-    def __init__(self) -> None:
-        self.seconds, self.kernels = 0.0, 0
-        self.by_bound, self.by_source = [0.0] * len(BOUNDS), [0.0] * len(SOURCES)
-
-    def add(self, cost_model: CostModel, ops: Iterable[Op]) -> "_Sum":
-        for op in ops:
-            cost = cost_model.cost(op)
-            self.kernels += cost.kernels
-            # A search by identity is quicker than hashing an Enum member.
-            self.put(cost.seconds, BOUNDS.index(cost.bound), SOURCES.index(cost.source))
-        return self
-
-    def put(self, seconds: float, bound: int, source: int) -> None:
-        self.seconds += seconds
-        self.by_bound[bound] += seconds
-        self.by_source[source] += seconds
-
-    def merge(self, other: "_Sum") -> None:
-        self.seconds += other.seconds
-        self.kernels += other.kernels
-        for index in range(4):
-            self.by_bound[index] += other.by_bound[index]
-            self.by_source[index] += other.by_source[index]
-
-    def step_time(self, floor_s: float) -> StepTime:
-        by, source = self.by_bound, self.by_source
-        bound = by.index(max(by))
-        if floor_s > self.seconds:
-            self.put(floor_s - self.seconds, _LAUNCH, _PHYSICS)
-            self.seconds, bound = floor_s, _LAUNCH
-        return StepTime(
-            self.seconds,
-            bound,
-            (by[0], by[1], by[2], by[3]),
-            (source[0], source[1], source[2], source[3]),
-        )
-
-
 @dataclass(slots=True)
 class _Line:
     """Decode attention between two knots: `base_s + slope_s * kv_tokens` up to `last_kv`."""
@@ -121,7 +82,7 @@ class _Line:
 class _DecodeStep:
     """The part of a decode-only step that doesn't depend on its KV, and its lines by knot."""
 
-    dense: _Sum
+    dense: OpSum
     floor_s: float
     lines: dict[int, tuple[float, _Line]]
 
@@ -175,6 +136,7 @@ class StepTimer:
         self._ends = ends
         self.capture_sizes = () if eager else capture_sizes
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
+        self._prefill = PrefillGrid(cost_model, self._layers)
         self._full_decode_graph = full_decode_graph
         self._gap_s, self._gap_per_seq_s = gap_s, gap_per_seq_s
         self._fused_norms = fused_norms
@@ -184,8 +146,8 @@ class StepTimer:
         if no_full_graph_s is None:
             no_full_graph_s = NO_FULL_GRAPH_LAYER_S * arch.num_layers
         self._extra_s = 0.0 if eager else no_full_graph_s
-        self._bodies: dict[int, _Sum] = {}
-        self._heads: dict[int, _Sum] = {}
+        self._bodies: dict[int, OpSum] = {}
+        self._heads: dict[int, OpSum] = {}
         self._lines: dict[tuple[int, int], _Line] = {}
         self._decode_steps: dict[tuple[int, int], _DecodeStep] = {}
 
@@ -254,11 +216,16 @@ class StepTimer:
     def _mixed(self, shape: BatchShape) -> StepTime:
         tokens = shape.num_tokens
         size = padded(tokens, self._mixed_sizes)
-        total = _Sum()
-        total.merge(self._body(size or tokens))
+        total = self._body_between(tokens) if size is None else OpSum()
+        if size is not None:
+            total.merge(self._body(size))
         total.merge(self._head(shape.sampled_seqs))
-        for index, (query, kv) in enumerate(shape.prefill):
-            total.add(self.cost_model, self._layers.prefill(query, kv, joined=index > 0))
+        joined = False
+        for query, kv in shape.prefill:
+            seconds, bound, source, kernels = self._prefill.at(query, kv, joined)
+            total.put(seconds, bound, source)
+            total.kernels += kernels
+            joined = True
         if shape.decode_seqs:
             line = self._line(shape.decode_seqs, shape.decode_kv_tokens)
             attention_s = line.base_s + line.slope_s * shape.decode_kv_tokens
@@ -268,7 +235,7 @@ class StepTimer:
         host_s = self._extra_s + self._gap_s + self._gap_per_seq_s * seqs
         total.put(host_s, _LAUNCH, _PHYSICS)
         floor_s = self._floor_s(total.kernels, graph=size is not None)
-        return total.step_time(floor_s + self._tail * total.seconds)
+        return _step_time(total, floor_s + self._tail * total.seconds)
 
     def _decode_line(
         self, seqs: int, sampled: int, kv_tokens: int
@@ -286,7 +253,7 @@ class StepTimer:
 
     def _decode_step(self, seqs: int, sampled: int, attention_kernels: int) -> _DecodeStep:
         size = padded(seqs, self.capture_sizes)
-        dense = _Sum()
+        dense = OpSum()
         dense.merge(self._body(size or seqs))
         dense.merge(self._head(sampled))
         host_s = self._gap_s + self._gap_per_seq_s * seqs
@@ -308,21 +275,20 @@ class StepTimer:
         if line is None:
             start, end = _knot_kv(seqs, knot), _knot_kv(seqs, knot + 1)
             first, second = (
-                _Sum().add(self.cost_model, self._layers.decode(seqs, kv, -(-kv // seqs)))
+                OpSum().add(self.cost_model, self._layers.decode(seqs, kv, -(-kv // seqs)))
                 for kv in (start, end)
             )
             slope_s = (second.seconds - first.seconds) / (end - start)
             last_kv = end
             while _knot(last_kv / seqs) > knot:
                 last_kv -= 1
-            bound = second.by_bound.index(max(second.by_bound))
-            source = second.by_source.index(max(second.by_source))
+            bound, source = second.largest()
             base_s = first.seconds - slope_s * start
             line = _Line(base_s, slope_s, last_kv, bound, source, first.kernels)
             self._lines[seqs, knot] = line
         return line
 
-    def _body(self, tokens: int) -> _Sum:
+    def _body(self, tokens: int) -> OpSum:
         body = self._bodies.get(tokens)
         if body is None:
             ops = body_ops(
@@ -334,15 +300,44 @@ class StepTimer:
                 self._fused_norms,
                 self._ends,
             )
-            body = self._bodies[tokens] = _Sum().add(self.cost_model, ops)
+            body = self._bodies[tokens] = OpSum().add(self.cost_model, ops)
         return body
 
-    def _head(self, sampled: int) -> _Sum:
+    def _body_between(self, tokens: int) -> OpSum:
+        """Return a fresh sum of what sees every token, between two knots if there are many.
+
+        Prompts hardly ever repeat a length. Products advance in tiles: their time jumps after a
+        multiple of the tile, so knots come in pairs, a multiple and the token after it.
+        """
+        step = max(_TILE, 2 ** (tokens.bit_length() - 1) // _TILE)
+        beyond = tokens % step
+        if tokens <= _EXACT_TOKENS or not beyond:
+            body = self._body(tokens)
+            return body.between(body, 0.0)
+        low = tokens - beyond + 1
+        return self._body(low).between(self._body(low - 1 + step), (beyond - 1) / (step - 1))
+
+    def _head(self, sampled: int) -> OpSum:
         head = self._heads.get(sampled)
         if head is None:
             ops = head_ops(self.arch, self.tp, sampled) if self._ends.last else []
-            head = self._heads[sampled] = _Sum().add(self.cost_model, ops)
+            head = self._heads[sampled] = OpSum().add(self.cost_model, ops)
         return head
+
+
+def _step_time(total: OpSum, floor_s: float) -> StepTime:
+    """Return the sum as a step that takes at least `floor_s` to launch."""
+    by, source = total.by_bound, total.by_source
+    bound = by.index(max(by))
+    if floor_s > total.seconds:
+        total.put(floor_s - total.seconds, _LAUNCH, _PHYSICS)
+        total.seconds, bound = floor_s, _LAUNCH
+    return StepTime(
+        total.seconds,
+        bound,
+        (by[0], by[1], by[2], by[3]),
+        (source[0], source[1], source[2], source[3]),
+    )
 
 
 def _knot(mean_tokens: float) -> int:
