@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Processes for the tests: one a core, two on a small machine.
 JOBS ?= 2
 
-.PHONY: help demo test lint unit audit bench capacity-table clean
+.PHONY: help demo test lint unit audit fuzz bench capacity-table clean
 
 help:
 	@echo "make demo    a forecast and its HTML report (makes the environment first)"
@@ -32,6 +32,9 @@ unit: $(VENV)/.dev
 
 audit: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m audit --hypothesis-profile=audit
+
+fuzz: $(VENV)/.dev
+	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/properties/test_engines_agree.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python tests/bench/startup.py

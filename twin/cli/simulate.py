@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from twin.engine.result import SimulationResult
     from twin.scenario import Scenario
 
+_ENGINE_HELP = "fast, or reference: the plain one, which takes every step; results are the same."
+
 
 def simulate_command(
     scenario: Annotated[str, typer.Argument(help="A scenario file, or a built-in example's name.")],
@@ -27,18 +29,23 @@ def simulate_command(
         ),
     ] = None,
     json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help=_ENGINE_HELP)] = "fast",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")] = False,
 ) -> None:
     """Forecast latency, throughput and KV-cache use of a scenario."""
+    from twin.engine.run import ENGINES
     from twin.load import load_scenario
     from twin.load.overrides import parse_assignments
 
+    from twin.naming import lookup
+
+    lookup(dict.fromkeys(ENGINES), engine, "engine")
     check_writable(json_file, out, inputs=[scenario])
     overrides = parse_assignments(set_ or [])
     loaded = load_scenario(scenario, overrides)
     console = console_for(json_file)
     started = time.perf_counter()
-    result = _run(loaded, console, quiet)
+    result = _run(loaded, console, quiet, engine)
     wall_s = time.perf_counter() - started
 
     from twin.report.metrics import summarise
@@ -55,12 +62,14 @@ def simulate_command(
     emit_json(figures, json_file)
 
 
-def _run(loaded: "Scenario", console: "Console", quiet: bool) -> "SimulationResult":
+def _run(
+    loaded: "Scenario", console: "Console", quiet: bool, engine: str
+) -> "SimulationResult":
     from twin.cli.progress import shown_progress
     from twin.engine import simulate
 
     with shown_progress(console, quiet) as advance:
-        return simulate(loaded, advance)
+        return simulate(loaded, advance, engine=engine)
 
 
 def _write(

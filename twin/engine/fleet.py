@@ -12,6 +12,7 @@ from twin.engine.data_parallel import (
     ReportingRank,
 )
 from twin.engine.engines import serving_engine
+from twin.engine.fast import FastReplica
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.rank_balancer import (
     Coordinator,
@@ -27,7 +28,9 @@ from twin.llm.group_timer import OpsGroupTimer
 from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
 from twin.llm.pipeline_timer import PipelineTimer
+from twin.llm.step_time import StepTimer
 from twin.scenario import Scenario
+from twin.scheduling import VllmV1Scheduler
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
 # known.
@@ -35,17 +38,32 @@ _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
 def build_replicas(
-    scenario: Scenario, clock: Clock, timer: BatchTimer, host: HostCosts
+    scenario: Scenario, clock: Clock, timer: BatchTimer, host: HostCosts, *, fast: bool = False
 ) -> Sequence[ServingInstance]:
-    """Return the replicas a router chooses from; engine cores are numbered through."""
+    """Return the replicas a router chooses from; engine cores are numbered through.
+
+    `fast`: engine cores skip what they know ahead, where they can.
+    """
     replicas, dp = scenario.file.cluster.replicas, scenario.file.parallelism.dp
     if dp == 1:
-        make = serving_engine(scenario).scheduler
         return [
-            Replica(clock, index, make(scenario), gpus_of(scenario, timer), host)
-            for index in range(replicas)
+            _engine_core(scenario, clock, index, (timer, host), fast) for index in range(replicas)
         ]
     return [_data_parallel(scenario, clock, index, (timer, host)) for index in range(replicas)]
+
+
+def _engine_core(
+    scenario: Scenario,
+    clock: Clock,
+    index: int,
+    parts: tuple[BatchTimer, HostCosts],
+    fast: bool,
+) -> Replica:
+    timer, host = parts
+    scheduler = serving_engine(scenario).scheduler(scenario)
+    if fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
+        return FastReplica(clock, index, scheduler, timer, host)
+    return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
 
 
 def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:

@@ -71,6 +71,10 @@ class OneStage:
         end_s = self._free_s = start_s + duration.seconds
         return start_s, end_s, duration
 
+    def busy_until(self, time_s: float) -> None:
+        """Take note of batches that were put there by other means."""
+        self._free_s = time_s
+
 
 class Pipeline:
     """Stages that batches pass one after another.

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -31,7 +31,20 @@ class RequestRecorder:
         self.states: list[RequestState | None] = []
         self.replica: list[int] = []
         self.outcome: list[int] = []
-        self.itl_s = array("d")
+        self._gaps: dict[int, GapLog] = {}
+
+    @property
+    def itl_s(self) -> Floats:
+        """Gaps between tokens, engine core by engine core, each in order of delivery."""
+        logs = [self._gaps[core].gaps() for core in sorted(self._gaps)]
+        return np.concatenate(logs) if logs else np.empty(0)
+
+    def gaps_of(self, core: int) -> "GapLog":
+        """Return the log of an engine core."""
+        log = self._gaps.get(core)
+        if log is None:
+            log = self._gaps[core] = GapLog()
+        return log
 
     def arrive(self, request: Request) -> None:
         """Open a slot; indices must come dense, but may come out of order of time."""
@@ -73,22 +86,34 @@ class RequestRecorder:
             if math.isnan(scheduled_s[index]):
                 scheduled_s[index] = at_s
 
-    def deliver(self, states: Iterable[RequestState], at_s: float) -> None:
-        """Each state gets one token."""
-        first, last, count, gaps = (
-            self.first_token_s,
-            self.last_token_s,
-            self.output_tokens,
-            self.itl_s,
-        )
+    def deliver(self, states: Sequence[RequestState], at_s: float) -> None:
+        """Each state, all of one engine core, gets one token."""
+        if not states:
+            return
+        first, last, count = self.first_token_s, self.last_token_s, self.output_tokens
+        gap = self.gaps_of(self.replica[states[0].request.index]).add
         for state in states:
             index = state.request.index
             if count[index]:
-                gaps.append(at_s - last[index])
+                gap(at_s - last[index])
             else:
                 first[index] = at_s
             last[index] = at_s
             count[index] += 1
+
+    def deliver_run(self, states: Sequence[RequestState], at_s: Floats) -> None:
+        """Each state, all of one engine core, gets a token at each of these times."""
+        steps, last_s, count = len(at_s), self.last_token_s, self.output_tokens
+        log, first_s, end_s = self.gaps_of(self.replica[states[0].request.index]), *_ends(at_s)
+        for state in states:
+            index = state.request.index
+            if count[index]:
+                log.add(first_s - last_s[index])
+            else:
+                self.first_token_s[index] = first_s
+            last_s[index] = end_s
+            count[index] += steps
+        log.add_run(np.diff(at_s), len(states))
 
     def finish(self, states: Iterable[RequestState], at_s: float) -> None:
         """The states end; their last token came now."""
@@ -116,6 +141,33 @@ class RequestRecorder:
             priority=_ints([r.priority for r in requests]),
             name=tuple(r.name or f"request-{r.index}" for r in requests),
         )
+
+
+class GapLog:
+    """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
+
+    __slots__ = ("_counts", "_values")
+
+    def __init__(self) -> None:
+        self._values, self._counts = array("d"), array("q")
+
+    def add(self, gap_s: float) -> None:
+        """Add one gap."""
+        if self._values and self._values[-1] == gap_s:
+            self._counts[-1] += 1
+        else:
+            self._values.append(gap_s)
+            self._counts.append(1)
+
+    def add_run(self, gaps_s: Floats, times: int) -> None:
+        """Add each of these gaps so many times."""
+        self._values.frombytes(gaps_s.tobytes())
+        self._counts.frombytes(np.full(gaps_s.size, times, dtype=np.int64).tobytes())
+
+    def gaps(self) -> Floats:
+        """Return all of them, one after another."""
+        values = np.array(self._values, dtype=np.float64)
+        return np.repeat(values, np.array(self._counts, dtype=np.int64))
 
 
 class StepRecorder:
@@ -152,6 +204,20 @@ class StepRecorder:
         for append, value in zip(self._append, counts, strict=True):
             append(value)
 
+    def record_run(
+        self, times_s: tuple[Floats, Floats, Floats], counts: tuple[int | Ints, ...]
+    ) -> None:
+        """Add steps: arrays of (scheduled, start, end), and columns that are equal or arrays."""
+        size = times_s[0].size
+        columns = (self._scheduled_s, self._start_s, self._end_s)
+        for column, values in zip(columns, times_s, strict=True):
+            column.frombytes(values.tobytes())
+        for ints, value in zip(self._ints.values(), counts, strict=True):
+            if isinstance(value, int):
+                ints.extend([value] * size)
+            else:
+                ints.frombytes(value.tobytes())
+
     def keep_busy(self, busy_s: float) -> None:
         """Say of the step just added how long it keeps a GPU busy, if not from start to end.
 
@@ -171,6 +237,10 @@ class StepRecorder:
             busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
+
+
+def _ends(at_s: Floats) -> tuple[float, float]:
+    return float(at_s[0]), float(at_s[-1])
 
 
 def _floats(values: list[float]) -> Floats:

@@ -90,13 +90,15 @@ class SimulationResult:
 
     Attributes:
         requests, steps: the tables.
-        itl_s: every gap between consecutive tokens of one request, in order of delivery.
+        itl_s: every gap between consecutive tokens of one request, engine core by engine core,
+            each in order of delivery.
         prefix: prefix-cache counters.
         kv_blocks: KV blocks of one replica as its engine reports them, the null block included;
             `block_size` tokens each.
         simulated_s: time of the last event.
         inputs: the scenario as plain data, for reports and comparisons.
         notes: caveats the forecast carries, one sentence each.
+        skipped_steps: steps that the fast engine took as part of a run, not one by one.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
     """
 
@@ -111,6 +113,7 @@ class SimulationResult:
     inputs: dict[str, Any]
     notes: tuple[str, ...] = ()
     time_by_source_s: dict[str, float] = field(default_factory=dict)
+    skipped_steps: int = 0
 
     @property
     def usable_blocks(self) -> int:

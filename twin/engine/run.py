@@ -18,30 +18,39 @@ from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
 
+ENGINES = ("fast", "reference")
+"""`fast` skips runs of steps that it knows ahead; `reference` takes every step."""
+
 
 def simulate(
-    scenario: Scenario, progress: Progress | None = None, costs: EngineCosts | None = None
+    scenario: Scenario,
+    progress: Progress | None = None,
+    costs: EngineCosts | None = None,
+    engine: str = "fast",
 ) -> SimulationResult:
-    """Run a scenario on the reference engine.
+    """Run a scenario.
 
     Args:
         scenario: from `twin.load.load_scenario`.
         progress: called as requests end, with (ended, expected or None).
         costs: instead of those of the scenario's engine and GPU.
+        engine: one of `ENGINES`; their results are the same, bit for bit.
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
     """
+    if engine not in ENGINES:
+        raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
     file = scenario.file
     clock = Clock()
     serving = serving_engine(scenario)
     timer, host = batch_timer(scenario, costs)
-    replicas = build_replicas(scenario, clock, timer, host)
+    replicas = build_replicas(scenario, clock, timer, host, fast=engine == "fast")
     _put_servers_before(replicas, scenario, host)
     source = scenario.workload.source(
         np.random.SeedSequence(file.seed), scenario.policy.max_model_len
     )
-    engine = ReferenceEngine(
+    loop = ReferenceEngine(
         clock,
         replicas,
         ROUTERS[file.cluster.router](),
@@ -49,9 +58,11 @@ def simulate(
         host,
         accepts=serving.accepts(scenario),
     )
-    engine.run(file.horizon_s, progress)
+    loop.run(file.horizon_s, progress)
     cores = [core for replica in replicas for core in replica.engines]
-    return _result(scenario, engine, cores, clock.now)
+    for core in cores:
+        core.settle(clock.now, loop.requests, loop.steps)
+    return _result(scenario, loop, cores, clock.now)
 
 
 def _put_servers_before(
@@ -77,7 +88,7 @@ def _result(
     return SimulationResult(
         requests=table if horizon_s is None else _arrived(table, horizon_s),
         steps=engine.steps.table(),
-        itl_s=np.array(engine.requests.itl_s, dtype=np.float64),
+        itl_s=engine.requests.itl_s,
         prefix=PrefixTotals(
             queries=sum(c.queries for c in counters),
             hits=sum(c.hits for c in counters),
@@ -90,6 +101,7 @@ def _result(
         simulated_s=now_s,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
+        skipped_steps=sum(replica.skipped_steps for replica in replicas),
         time_by_source_s={
             source.value: sum(replica.time_by_source_s[index] for replica in replicas)
             for index, source in enumerate(SOURCES)

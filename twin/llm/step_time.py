@@ -87,6 +87,32 @@ class _DecodeStep:
     lines: dict[int, tuple[float, _Line]]
 
 
+@dataclass(frozen=True, slots=True)
+class DecodePiece:
+    """What decode-only steps of one batch share as long as their KV stays on one line.
+
+    With kv tokens of KV, up to `last_kv`: the GPU takes `base_s + slope_s * kv`, attention
+    `attention_base_s + slope_s * kv` of it, launching `launch_base_s + launch_slope_s * kv`.
+
+    Attributes:
+        bound, source: of attention; the rest has the shares `by_bound` and `by_source`.
+        launch_bound, launch_source: what waiting for launches counts as.
+    """
+
+    base_s: float
+    slope_s: float
+    attention_base_s: float
+    last_kv: int
+    launch_base_s: float
+    launch_slope_s: float
+    bound: int
+    source: int
+    by_bound: tuple[float, ...]
+    by_source: tuple[float, ...]
+    launch_bound: int = _LAUNCH
+    launch_source: int = _PHYSICS
+
+
 class StepTimer:
     """Times steps of one replica, or of one pipeline stage of it, on one GPU type.
 
@@ -203,6 +229,23 @@ class StepTimer:
         if above:
             return base_s, line.slope_s, last_kv
         return launch_base_s, launch_slope_s, last_kv
+
+    def decode_piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
+        """Return all that `time` goes by for decode-only steps from here on."""
+        step, base_s, line = self._decode_line(seqs, seqs, kv_tokens)
+        launch_base_s, launch_slope_s = self._launch_line(step.floor_s, base_s, line.slope_s)
+        return DecodePiece(
+            base_s,
+            line.slope_s,
+            line.base_s,
+            line.last_kv,
+            launch_base_s,
+            launch_slope_s,
+            line.bound,
+            line.source,
+            tuple(step.dense.by_bound),
+            tuple(step.dense.by_source),
+        )
 
     def _launch_line(self, floor_s: float, base_s: float, slope_s: float) -> tuple[float, float]:
         """A step that waits for its launches, over KV: they, and the layer launched last."""

@@ -9,6 +9,7 @@ from twin.scheduling.base import PrefixCounters
 from twin.scheduling.core import EngineCore
 from twin.scheduling.limits import SchedulerLimits
 from twin.scheduling.outputs import process_in_order, process_late
+from twin.scheduling.quiet_run import quiet_calls, skip_calls
 from twin.scheduling.running_pass import schedule_running
 from twin.scheduling.waiting_pass import admit_waiting
 from twin.step import StepOutcome, StepPlan
@@ -69,6 +70,17 @@ class VllmV1Scheduler:
         if self.limits.overlapping:
             return process_late(self.core, plan)
         return process_in_order(self.core, plan)
+
+    def quiet_calls(self) -> int:
+        """See `twin.scheduling.quiet_run`; 0 in a pipeline."""
+        if self.limits.pipeline_stages > 1:
+            return 0
+        return quiet_calls(self.core)
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """See `twin.scheduling.quiet_run`."""
+        self._calls += calls
+        return skip_calls(self.core, calls)
 
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""

@@ -41,6 +41,26 @@ def admit_waiting(core: EngineCore, plan: StepPlan, cap: int, budget: int) -> in
     return budget
 
 
+def head_stays_blocked(core: EngineCore, budget: int) -> bool:
+    """Whether the head of the queue cannot join as long as the running requests only decode.
+
+    Places do not come free then, and blocks only get fewer. A head with content may meanwhile
+    find more of it in the cache: nobody knows without trying.
+    """
+    limits = core.limits
+    if len(core.running) >= limits.max_num_seqs:
+        return True
+    state = core.waiting.head()
+    if budget <= 0 or state.in_flight or (state.request.content and limits.enable_prefix_caching):
+        return False
+    missing = state.num_tokens
+    if missing > budget and not limits.enable_chunked_prefill:
+        return True
+    threshold = limits.long_prefill_token_threshold
+    tokens = min(missing, budget, threshold or missing)
+    return _new_blocks(core, state, [], tokens) is None
+
+
 def _look_up(core: EngineCore, state: RequestState) -> list[int]:
     """Return the cached blocks of a request; its last token is always computed."""
     most = (state.num_tokens - 1) // core.limits.block_size

@@ -1,0 +1,94 @@
+"""Scenarios drawn at random over what the engines must agree on."""
+
+import random
+
+
+def random_scenario(seed):
+    """Return a scenario as plain data: scarce KV, priorities, prefixes, sessions, loops, cuts."""
+    rng = random.Random(seed)
+    policy = _policy(rng)
+    data = {
+        "schema_version": 1,
+        "llm": "llama-3.1-8b",
+        "gpu": rng.choice(["h100_sxm", "a100_sxm", "l40s"]),
+        "engine": {"name": "vllm", "version": "0.33.0"},
+        "policy": policy,
+        "workload": _WORKLOADS[rng.choice(sorted(_WORKLOADS))](rng),
+        "seed": seed,
+        "cluster": {"replicas": rng.choice([1, 1, 2, 4])},
+    }
+    if rng.random() < 0.2:
+        data["horizon_s"] = rng.uniform(0.5, 5)
+    return data
+
+
+def _policy(rng):
+    policy = {
+        "max_num_seqs": rng.choice([2, 8, 64, 256]),
+        "max_num_batched_tokens": rng.choice([256, 512, 2048, 8192]),
+        "max_model_len": rng.choice([1024, 4096]),
+        "block_size": rng.choice([1, 8, 16, 32]),
+        "enable_prefix_caching": rng.random() < 0.5,
+        "async_scheduling": rng.random() < 0.7,
+        "scheduling_policy": rng.choice(["fcfs", "fcfs", "priority"]),
+        "enforce_eager": rng.random() < 0.2,
+    }
+    if policy["max_num_batched_tokens"] >= policy["max_model_len"] and rng.random() < 0.3:
+        policy["enable_chunked_prefill"] = False
+    if rng.random() < 0.3:
+        policy["long_prefill_token_threshold"] = rng.choice([33, 64, 200])
+    if rng.random() < 0.6:
+        least = 2 + policy["max_model_len"] // policy["block_size"]
+        policy["num_gpu_blocks"] = least * rng.choice([1, 1, 2, 4])
+    return policy
+
+
+def _length(rng, high):
+    return {"kind": "uniform", "low": 1, "high": high}
+
+
+def _open_loop(rng):
+    spec = {
+        "kind": "synthetic",
+        "num_requests": rng.choice([20, 60]),
+        "arrivals": {"kind": "poisson", "rate": rng.choice([1, 8, 40])},
+        "prompt_tokens": _length(rng, 600),
+        "output_tokens": _length(rng, 200),
+    }
+    if rng.random() < 0.5:
+        spec["finish"] = "stop"
+    if rng.random() < 0.4:
+        spec["priorities"] = {"0": 1, "1": 1, "2": 1}
+    if rng.random() < 0.5:
+        spec["prefixes"] = {
+            "num_prefixes": rng.choice([1, 3, 10]),
+            "prefix_tokens": rng.choice([16, 100, 333]),
+        }
+    return spec
+
+
+def _closed_loop(rng):
+    return {
+        "kind": "closed_loop",
+        "concurrency": rng.choice([1, 4, 16]),
+        "num_requests": rng.choice([20, 60]),
+        "think_time_s": rng.choice([0.0, 0.01]),
+        "prompt_tokens": _length(rng, 600),
+        "output_tokens": _length(rng, 200),
+    }
+
+
+def _sessions(rng):
+    return {
+        "kind": "sessions",
+        "arrivals": {"kind": "poisson", "rate": rng.choice([0.5, 4])},
+        "num_sessions": rng.choice([4, 12]),
+        "turns": rng.choice([1, 3, 6]),
+        "system_prompt_tokens": rng.choice([0, 100]),
+        "message_tokens": _length(rng, 100),
+        "answer_tokens": _length(rng, 100),
+        "next_turn": {"kind": "after_answer", "think_time_s": rng.choice([0.0, 0.3])},
+    }
+
+
+_WORKLOADS = {"closed_loop": _closed_loop, "open_loop": _open_loop, "sessions": _sessions}

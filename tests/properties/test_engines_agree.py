@@ -1,0 +1,59 @@
+"""The fast engine gives what the reference engine gives, bit for bit."""
+
+import numpy as np
+import pytest
+
+from tests.properties.random_scenarios import random_scenario
+from twin.engine import simulate
+from twin.load import scenario_from
+
+IN_A_TEST = 100
+IN_AN_AUDIT = 600
+
+
+def assert_same(scenario):
+    """Compare the engines in all they say; return the fast one's result."""
+    plain, fast = simulate(scenario, engine="reference"), simulate(scenario, engine="fast")
+    for name in ("requests", "steps"):
+        ours, theirs = getattr(fast, name), getattr(plain, name)
+        for column in type(ours).__dataclass_fields__:
+            np.testing.assert_array_equal(
+                getattr(ours, column), getattr(theirs, column), err_msg=f"{name}.{column}"
+            )
+    np.testing.assert_array_equal(fast.itl_s, plain.itl_s)
+    assert fast.prefix == plain.prefix
+    assert fast.time_by_source_s == plain.time_by_source_s
+    assert fast.simulated_s == plain.simulated_s
+    assert plain.skipped_steps == 0
+    return fast
+
+
+@pytest.mark.parametrize("seed", range(IN_A_TEST))
+def test_on_random_scenarios(seed):
+    assert_same(scenario_from(random_scenario(seed)))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", range(IN_A_TEST, IN_AN_AUDIT))
+def test_on_many_more(seed):
+    assert_same(scenario_from(random_scenario(seed)))
+
+
+def test_most_steps_of_a_calm_run_are_skipped():
+    scenario = scenario_from(
+        {
+            "schema_version": 1,
+            "llm": "llama-3.1-8b",
+            "gpu": "h100_sxm",
+            "engine": {"name": "vllm", "version": "0.33.0"},
+            "workload": {
+                "kind": "closed_loop",
+                "concurrency": 8,
+                "num_requests": 24,
+                "prompt_tokens": 300,
+                "output_tokens": 200,
+            },
+        }
+    )
+    result = assert_same(scenario)
+    assert result.skipped_steps > 0.9 * len(result.steps)

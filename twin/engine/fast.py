@@ -1,0 +1,186 @@
+"""The fast engine: an engine core that walks through runs of equal decode steps at once.
+
+While a batch only decodes, everything about it is known ahead: such a run is one event instead of
+one a step. A run that something reaches (a request, the end of the simulation) is cut at the first
+schedule call that would have seen it. Results are those of `twin.engine.replica` bit for bit.
+"""
+
+from bisect import bisect_left
+from collections.abc import Generator
+from typing import Protocol
+
+import numpy as np
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock, Event
+from twin.engine.gpu import OneStage
+from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
+from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.replica import InFlight, Replica
+from twin.llm.decode_run import DecodeRun, decode_run
+from twin.llm.step_time import StepTimer
+from twin.request import RequestState
+from twin.scheduling.base import Scheduler
+
+_FEWEST_STEPS = 5
+"""A shorter run costs more as a whole than step by step."""
+
+_MOST_STEPS = 4096
+"""Runs are cut so that what is known ahead stays small."""
+
+
+class QuietScheduler(Scheduler, Protocol):
+    """A scheduler that knows runs of decode steps ahead (`twin.scheduling.quiet_run`)."""
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The running requests in order."""
+        ...
+
+    def quiet_calls(self) -> int:
+        """Return how many calls from now on are decodes of all running requests, at least."""
+        ...
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """Advance by that many; return the KV blocks each of them takes."""
+        ...
+
+
+class _Ride:
+    """A run under way: what is known of it, and how much of it will be done."""
+
+    __slots__ = ("decodes", "kept", "times")
+
+    def __init__(self, times: RunTimes, decodes: DecodeRun) -> None:
+        self.times, self.decodes, self.kept = times, decodes, len(times)
+
+
+class FastReplica(Replica):
+    """As `Replica`, for one stage of GPUs timed by operations.
+
+    Args:
+        clock, index, scheduler, gpus, host: see `Replica`.
+        timer: what times the batches of `gpus`.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        index: int,
+        scheduler: QuietScheduler,
+        timer: StepTimer,
+        host: HostCosts,
+    ) -> None:
+        self._stage = OneStage(timer)
+        super().__init__(clock, index, scheduler, self._stage, host)
+        self._quiet: QuietScheduler = scheduler
+        self._step_timer = timer
+        self._ride: _Ride | None = None
+        self._resume: Event | None = None
+        self._alarm = 0
+
+    def submit(self, state: RequestState) -> int:
+        """See `Replica.submit`; a run under way ends before the call that sees the request."""
+        if self._ride is not None:
+            self._cut(self._ride, self._clock.now)
+        return super().submit(state)
+
+    def _hurry(
+        self, requests: RequestRecorder, steps: StepRecorder
+    ) -> Generator[Event, None, None] | None:
+        """Return the walk through a run of decode steps, if one begins now."""
+        ride = self._start_ride()
+        return None if ride is None else self._walk(ride, requests, steps)
+
+    def _start_ride(self) -> _Ride | None:
+        in_flight, scheduler = self._in_flight, self._quiet
+        if self.delivery is not None or len(in_flight) != scheduler.queue_depth - 1:
+            return None
+        seqs = len(scheduler.running)
+        if in_flight:
+            plan = in_flight[0].plan
+            if in_flight[0].empty or not seqs == plan.total_tokens == len(plan.samples):
+                return None
+        calls = min(scheduler.quiet_calls(), _MOST_STEPS)
+        if calls < _FEWEST_STEPS:
+            return None
+        kv_tokens = sum(state.num_computed for state in scheduler.running)
+        decodes = decode_run(self._step_timer, seqs, kv_tokens + seqs, calls)
+        host, now = self._host, self._clock.now
+        times = HostTimes(
+            host.schedule_s + host.schedule_per_seq_s * seqs,
+            host.wake_s,
+            host.update_s + host.update_per_seq_s * seqs,
+        )
+        if in_flight:
+            return _Ride(one_ahead(now, in_flight[0].end_s, decodes.seconds, times), decodes)
+        return _Ride(one_by_one(now, decodes.seconds, times), decodes)
+
+    def _walk(
+        self, ride: _Ride, requests: RequestRecorder, steps: StepRecorder
+    ) -> Generator[Event, None, None]:
+        self._ride, self._resume = ride, self._clock.event()
+        self._wake_at(float(ride.times.seen_s[-1]))
+        yield self._resume
+        self._ride = None
+        self._keep(ride, ride.kept, ride.kept, (requests, steps))
+
+    def _wake_at(self, time_s: float) -> None:
+        """Resume the walk then, and not when it was to be resumed before."""
+        self._alarm = alarm = self._alarm + 1
+
+        def ring(_: Event) -> None:
+            if alarm == self._alarm and self._resume is not None:
+                resume, self._resume = self._resume, None
+                resume.succeed()
+
+        callbacks = self._clock.at(time_s).callbacks
+        if callbacks is not None:  # a fresh event always has them
+            callbacks.append(ring)
+
+    def _cut(self, ride: _Ride, at_s: float) -> None:
+        """Keep the iterations that begin before `at_s`, the first at least."""
+        kept = max(1, bisect_left(ride.times.call_s, at_s))
+        if kept < ride.kept:
+            ride.kept = kept
+            self._wake_at(float(ride.times.seen_s[kept - 1]))
+
+    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+        """Write down what a run under way did before the simulation ended."""
+        ride = self._ride
+        if ride is not None:
+            launched = bisect_left(ride.times.call_s, horizon_s)
+            seen = bisect_left(ride.times.seen_s, horizon_s)
+            self._keep(ride, min(launched, ride.kept), min(seen, ride.kept), (requests, steps))
+            self._ride = None
+
+    def _keep(
+        self, ride: _Ride, launched: int, seen: int, record: tuple[RequestRecorder, StepRecorder]
+    ) -> None:
+        """Do what the first iterations of a run did: so many steps launched, so many seen."""
+        requests, steps = record
+        states, times = self._quiet.running, ride.times
+        if seen:
+            requests.deliver_run(states, times.seen_s[:seen])
+        if not launched:
+            return
+        free = self._quiet.free_blocks
+        taken = np.add.accumulate(np.array(self._quiet.skip_calls(launched), dtype=np.int64))
+        used = self._quiet.usable_blocks - free + taken
+        steps.record_run(
+            (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
+            (
+                self.index, 0, len(states), len(states), self._quiet.num_waiting, used, 0,
+                ride.decodes.bound[:launched],
+            ),
+        )  # fmt: skip
+        for source, seconds in ride.decodes.by_source:
+            sums = np.concatenate(([self.time_by_source_s[source]], seconds[:launched]))
+            self.time_by_source_s[source] = float(np.add.accumulate(sums)[-1])
+        end_s = float(times.end_s[launched - 1])
+        self._stage.busy_until(end_s)
+        if self._in_flight:
+            plan = self._in_flight.popleft().plan
+            plan.index += launched
+            self._in_flight.append(InFlight(plan, end_s, empty=False))
+        self.skipped_steps += launched
