@@ -1,16 +1,20 @@
 """`twin-calibrate accuracy`: how close the twin comes to measured closed-loop serving rows."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from twin.cli.output import JSON_HELP, check_file, check_writable, console_for, emit_json
+
+if TYPE_CHECKING:
+    from calibrate.accuracy.rows import Row
 
 _CSV_HELP = "Measured closed-loop serving rows; several tables are judged as one."
 _HTML_HELP = "Write tables and residual plots as a page to FILE."
 _MARKDOWN_HELP = "Write the tables as Markdown to FILE."
 _PLOTS_HELP = "Write the residual plots as SVG files into FOLDER."
 _ABLATION_HELP = "Leave out one term after the other, and say what each is worth."
+_HALVES_HELP = "Fit on every other row of each group, and judge the rows between them."
 _FIT_HELP = "Fit the costs to these rows instead, and print the source of serving_fits.py."
 _SKIP_HELP = "Leave out rows whose KV cache may run short: they take the slow engine."
 
@@ -30,6 +34,7 @@ def accuracy_command(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes.")] = 1,
     fit: Annotated[bool, typer.Option("--fit", help=_FIT_HELP)] = False,
     ablation: Annotated[bool, typer.Option("--ablation", help=_ABLATION_HELP)] = False,
+    halves: Annotated[bool, typer.Option("--halves", help=_HALVES_HELP)] = False,
     skip_scarce: Annotated[bool, typer.Option("--skip-scarce", help=_SKIP_HELP)] = False,
 ) -> None:
     """Predict measured rows and report the errors, fitted and held out apart."""
@@ -50,11 +55,8 @@ def accuracy_command(
 
         typer.echo(literal(fit_serving(rows, jobs)), nl=False)
         return
-    if ablation:
-        from calibrate.accuracy.ablation import ablate
-        from calibrate.accuracy.markdown import ablation_markdown
-
-        text = ablation_markdown(ablate(rows, jobs))
+    if ablation or halves:
+        text = _side_table(rows, jobs, ablation=ablation)
         typer.echo(text, nl=False)
         if markdown_file is not None:
             write_text(markdown_file, text)
@@ -70,6 +72,18 @@ def accuracy_command(
             for chart in accuracy_charts(judgement):
                 write_text(folder / f"accuracy-{chart.name}.svg", svg_of(chart))
     emit_json(as_json(judgement), json_file)
+
+
+def _side_table(rows: "list[Row]", jobs: int, *, ablation: bool) -> str:
+    from calibrate.accuracy.markdown import ablation_markdown, groups_markdown
+
+    if ablation:
+        from calibrate.accuracy.ablation import ablate
+
+        return ablation_markdown(ablate(rows, jobs))
+    from calibrate.accuracy.halves import judge_halves
+
+    return groups_markdown(judge_halves(rows, jobs))
 
 
 def _progress(done: int, total: int) -> None:

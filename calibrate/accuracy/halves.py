@@ -29,7 +29,7 @@ _MOST_ROWS = 32  # of the half that is fitted on
 
 
 def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
-    """Return the errors on the half that was not fitted on, one entry a group of a fit.
+    """Return the errors on the halves that were not fitted on: a group each, and kinds of network.
 
     Rows alternate between the halves in the order of (tp, concurrency, isl, osl).
     """
@@ -39,14 +39,18 @@ def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
         calm = row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative
         if calm and name in SERVING_FITS["left_out"] and network_of(row) is not None:
             by_group[name].append(row)
-    found = []
+    found: list[Group] = []
+    kinds: dict[bool, list[Prediction]] = {False: [], True: []}
     with PredictorPool(jobs) as pool:
         for name in sorted(by_group):
             ordered = sorted(
                 by_group[name], key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
             )
-            found.append(group_of(name, _unseen_half(ordered, pool)))
-    return found
+            unseen = _unseen_half(ordered, pool)
+            found.append(group_of(name, unseen))
+            kinds[unseen[0].moe] += unseen
+    pooled = [group_of("dense networks", kinds[False]), group_of("with experts", kinds[True])]
+    return [*found, *(group for group in pooled if group.n)]
 
 
 def _unseen_half(rows: Sequence[Row], pool: PredictorPool) -> list[Prediction]:

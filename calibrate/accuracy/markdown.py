@@ -23,6 +23,11 @@ def as_markdown(judgement: Judgement) -> str:
     return "\n".join(f"**{title}**\n\n{_groups(found)}" for title, found in parts)
 
 
+def groups_markdown(found: Sequence[Group]) -> str:
+    """Return one row a group."""
+    return _groups(found)
+
+
 def ablation_markdown(ablated: Sequence[Ablated]) -> str:
     """Return the median errors without each term, in per cent, and the change in points."""
     whole = {group.name: group for group in ablated[0].classes}
