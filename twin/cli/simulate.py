@@ -36,7 +36,6 @@ def simulate_command(
     from twin.engine.run import ENGINES
     from twin.load import load_scenario
     from twin.load.overrides import parse_assignments
-
     from twin.naming import lookup
 
     lookup(dict.fromkeys(ENGINES), engine, "engine")
@@ -62,9 +61,7 @@ def simulate_command(
     emit_json(figures, json_file)
 
 
-def _run(
-    loaded: "Scenario", console: "Console", quiet: bool, engine: str
-) -> "SimulationResult":
+def _run(loaded: "Scenario", console: "Console", quiet: bool, engine: str) -> "SimulationResult":
     from twin.cli.progress import shown_progress
     from twin.engine import simulate
 

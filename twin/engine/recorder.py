@@ -159,6 +159,11 @@ class GapLog:
             self._values.append(gap_s)
             self._counts.append(1)
 
+    def add_many(self, gap_s: float, times: int) -> None:
+        """Add one gap so many times."""
+        self._values.append(gap_s)
+        self._counts.append(times)
+
     def add_run(self, gaps_s: Floats, times: int) -> None:
         """Add each of these gaps so many times."""
         self._values.frombytes(gaps_s.tobytes())
