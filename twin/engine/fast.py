@@ -17,12 +17,12 @@ from twin.engine.gpu import OneStage
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
 from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.engine.replica import InFlight, Replica
-from twin.llm.decode_run import DecodeRun, decode_run
+from twin.llm.decode_run import DecodeRun
 from twin.llm.step_time import StepTimer
 from twin.request import RequestState
 from twin.scheduling.base import Scheduler
 
-FEWEST_STEPS = 5
+FEWEST_STEPS = 4
 """A shorter run costs more as a whole than step by step."""
 
 _MOST_STEPS = 4096
@@ -109,29 +109,32 @@ class FastReplica(Replica):
         def keep(ride: Ride, launched: int, seen: int) -> None:
             self._keep(ride, launched, seen, (requests, steps))
 
-        busy_until_s = in_flight[0].end_s if in_flight else None
-        return self._walk(self._ride_ahead((seqs, kv_tokens, calls), busy_until_s, keep))
+        flying = (in_flight[0].end_s, seqs) if in_flight else None
+        return self._walk(self._ride_ahead((seqs, kv_tokens, calls), flying, keep))
 
     def _ride_ahead(
-        self, batch: tuple[int, int, int], busy_until_s: float | None, keep: Keep
+        self, batch: tuple[int, int, int], flying: tuple[float, int] | None, keep: Keep
     ) -> Ride:
         """Return the run of (sequences, KV tokens they hold, schedule calls) from now on.
 
         Args:
             batch: see above.
-            busy_until_s: end of the step in flight; None: there is none.
+            flying: (end, sequences) of the step in flight; None: there is none.
             keep: writes down what was done of it.
         """
         seqs, kv_tokens, calls = batch
-        decodes = decode_run(self._step_timer, seqs, kv_tokens + seqs, min(calls, _MOST_STEPS))
+        decodes = DecodeRun(self._step_timer, seqs, kv_tokens + seqs, min(calls, _MOST_STEPS))
         host, now = self._host, self._clock.now
         times = HostTimes(
             host.schedule_s + host.schedule_per_seq_s * seqs,
             host.wake_s,
             host.update_s + host.update_per_seq_s * seqs,
         )
-        if busy_until_s is not None:
-            return Ride(one_ahead(now, busy_until_s, decodes.seconds, times), decodes, keep)
+        if flying is not None:
+            end_s, seqs = flying
+            update_s = host.update_s + host.update_per_seq_s * seqs
+            ahead = one_ahead(now, (end_s, update_s), decodes.seconds, times)
+            return Ride(ahead, decodes, keep)
         return Ride(one_by_one(now, decodes.seconds, times), decodes, keep)
 
     def _walk(self, ride: Ride) -> Generator[Event, None, None]:
@@ -194,7 +197,7 @@ class FastReplica(Replica):
             (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
             (
                 self.index, 0, len(states), len(states), self._quiet.num_waiting, used, 0,
-                ride.decodes.bound[:launched],
+                ride.decodes.bound(launched),
             ),
         )  # fmt: skip
         end_s = self._count_time(ride, launched)
@@ -205,9 +208,8 @@ class FastReplica(Replica):
 
     def _count_time(self, ride: Ride, launched: int) -> float:
         """Count the GPU time of the first steps of a run; return when the last of them ends."""
-        for source, seconds in ride.decodes.by_source:
-            sums = np.concatenate(([self.time_by_source_s[source]], seconds[:launched]))
-            self.time_by_source_s[source] = float(np.add.accumulate(sums)[-1])
+        for source, seconds in enumerate(ride.decodes.by_source(launched)):
+            self.time_by_source_s[source] += seconds
         end_s = float(ride.times.end_s[launched - 1])
         self._stage.busy_until(end_s)
         self.skipped_steps += launched

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from twin.request import RequestState
 
+_NEVER = 2**62
+
 
 class Job:
     """A request as the lazy core sees it.
@@ -101,12 +103,18 @@ class DecodeBatch:
         phases = np.array(self._phases, dtype=np.int64)
         return phases[(-np.arange(call, call + calls)) % self._size]
 
-    def next_change(self) -> int:
-        """Return the first call in which somebody joins, samples last or leaves; -1: the next."""
+    def next_change(self, *, with_lasts: bool) -> int:
+        """Return the first call whose decodes are not those of the last one; -1: the next.
+
+        `with_lasts`: one in which somebody samples its last token doesn't count, the one after
+        it does; otherwise it does itself.
+        """
         if self._joining:
             return -1
-        first = min(self._leaving) if self._leaving else 2**62
-        return min(first, min(self._lasts)) if self._lasts else first
+        first = min(self._leaving) if self._leaving else _NEVER
+        if self._lasts:
+            first = min(first, min(self._lasts) + with_lasts)
+        return first
 
     def skip(self, calls: int) -> None:
         """Advance by calls in which nobody changes."""

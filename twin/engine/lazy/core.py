@@ -111,8 +111,9 @@ class LazyCore:
         return found
 
     def quiet_calls(self) -> int:
-        """Return how many calls from now on only decode, nobody joining, ending or short of blocks.
+        """Return how many calls from now on decode the same requests, none short of blocks.
 
+        Asynchronously the last of them may sample somebody's last token; it is processed later.
         0 as well if somebody waits who might be admitted.
         """
         batch = self.batch
@@ -120,7 +121,7 @@ class LazyCore:
             return 0
         if self.waiting and not self._head_stays_blocked():
             return 0
-        calls = batch.next_change() - self.call
+        calls = batch.next_change(with_lasts=self.limits.async_scheduling) - self.call
         size = self.limits.block_size
         if calls > 0 and batch.seqs * (calls // size + 1) > self.free_blocks:
             calls = min(calls, max(0, self.free_blocks // batch.seqs * size - size))

@@ -151,13 +151,12 @@ class LazyReplica(FastReplica):
         flights, seqs = self._flights, core.batch.seqs
         if len(flights) != core.limits.queue_depth - 1:
             return None
-        busy_until_s = None
+        flying = None
         if flights:
             flight = flights[0]
-            call = flight.call
-            if call.firsts or call.lasts or call.extra or call.chunks or call.seqs != seqs:
+            if flight.empty or flight.call.lasts or flight.call.extra:
                 return None
-            busy_until_s = flight.end_s
+            flying = flight.end_s, flight.call.seqs
         calls = core.quiet_calls()
         if calls < FEWEST_STEPS:
             return None
@@ -165,7 +164,7 @@ class LazyReplica(FastReplica):
         def keep(ride: Ride, launched: int, seen: int) -> None:
             self._keep_lazily(core, ride, (launched, seen), record)
 
-        return self._ride_ahead((seqs, core.batch.kv_tokens, calls), busy_until_s, keep)
+        return self._ride_ahead((seqs, core.batch.kv_tokens, calls), flying, keep)
 
     def _decide(
         self, core: LazyCore, now: float, record: tuple[RequestRecorder, StepRecorder]
@@ -208,12 +207,7 @@ class LazyReplica(FastReplica):
     def _see(self, core: LazyCore, flight: Flight, requests: RequestRecorder) -> None:
         """Process a step's output."""
         now, call = self._clock.now, flight.call
-        taken = call.decodes - len(call.extra)
-        if taken:
-            self._gaps(requests).add_many(now - self._seen_s, taken)
-        self._seen_s, self._seen_call = now, call.number
-        for job in call.firsts:
-            requests.first_token_s[job.state.request.index] = now
+        self._hear(call, now, requests)
         if call.lasts:
             lasts = sorted(call.lasts, key=lambda job: job.order)
             core.finish(lasts)
@@ -224,6 +218,15 @@ class LazyReplica(FastReplica):
             requests.finish([job.state for job in lasts], now)
             for job in lasts:
                 self._on_end(job.state.request, now)
+
+    def _hear(self, call: Call, now: float, requests: RequestRecorder) -> None:
+        """Take the tokens of a step, without those who end with it."""
+        taken = call.decodes - len(call.extra)
+        if taken:
+            self._gaps(requests).add_many(now - self._seen_s, taken)
+        self._seen_s, self._seen_call = now, call.number
+        for job in call.firsts:
+            requests.first_token_s[job.state.request.index] = now
 
     def _gaps(self, requests: RequestRecorder) -> GapLog:
         return requests.gaps_of(self.index)
@@ -237,15 +240,15 @@ class LazyReplica(FastReplica):
     ) -> None:
         """Do what the first iterations of a run did: so many steps launched, so many seen."""
         (launched, seen), (requests, steps) = done, record
-        seqs, times = core.batch.seqs, ride.times
+        seqs, times, flights = core.batch.seqs, ride.times, self._flights
         if seen:
             seen_s = times.seen_s[:seen]
-            log = self._gaps(requests)
-            log.add_many(float(seen_s[0]) - self._seen_s, seqs)
-            log.add_run(np.diff(seen_s), seqs)
-            self._seen_s = float(seen_s[-1])
-            # Asynchronously what is seen in an iteration is the step before its own.
-            self._seen_call = core.call + seen - len(self._flights) - 1
+            first = flights[0].call if flights else Call(core.call, None, seqs, seqs)
+            self._hear(first, float(seen_s[0]), requests)
+            if seen > 1:
+                self._gaps(requests).add_run(np.diff(seen_s), seqs)
+                self._seen_s = float(seen_s[-1])
+                self._seen_call = first.number + seen - 1
         if not launched:
             return
         taken = np.add.accumulate(core.batch.blocks_of_run(core.call, launched))
@@ -254,13 +257,15 @@ class LazyReplica(FastReplica):
             (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
             (
                 self.index, 0, seqs, len(core.running), len(core.waiting), used, 0,
-                ride.decodes.bound[:launched],
+                ride.decodes.bound(launched),
             ),
         )  # fmt: skip
         end_s = self._count_time(ride, launched)
         core.skip(launched, int(taken[-1]))
-        if self._flights:
-            self._flights[0] = Flight(Call(core.call - 1, None, seqs, seqs), end_s, empty=False)
+        if flights:
+            call = Call(core.call - 1, None, seqs, seqs)
+            call.lasts = core.batch.lasts(call.number)
+            flights[0] = Flight(call, end_s, empty=False)
 
     def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
         """See `Replica.settle`."""
