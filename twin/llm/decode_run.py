@@ -106,7 +106,7 @@ class DecodeRun:
     def bound(self, steps: int) -> int | Ints:
         """Return what limits each of the first steps: one number if it is the same for all."""
         found = [part.bound(count) for part, count in self._first(steps)]
-        if len(found) == 1:
+        if all(isinstance(bound, int) for bound in found) and len(set(found)) == 1:
             return found[0]
         counts = [count for _, count in self._first(steps)]
         full = [np.broadcast_to(b, c) for b, c in zip(found, counts, strict=True)]
