@@ -19,12 +19,10 @@ from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.naming import lookup
 from twin.policy import MAX_GPU_BLOCKS
-from twin.scenario import Scenario, ScenarioFile
+from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
 _SCHEDULER_VERSION = (0, 33, 0)
-# Versions of the other engines, to show; TensorRT-LLM's priority queue came with 1.4.
-_EXAMPLES = {"sglang": "0.5.23", "trtllm": "1.4.0"}
 _TRTLLM_PRIORITY = (1, 4, 0)
 _PIPELINE_NOTE = (
     "Pipeline parallelism: decisions are held to vLLM 0.33.0's scheduler, times were compared "
@@ -118,7 +116,7 @@ def _check_engine(file: ScenarioFile, where: str) -> None:
         raise InputError(
             f"{version} is a version of vLLM, not of {name}",
             where=f"{where}, engine.version",
-            remedy=f"give one of {name}, for example {_EXAMPLES[name]}",
+            remedy=f"give one of {name}, for example {DEFAULT_VERSIONS[name]}",
         )
     priority = file.policy.scheduling_policy == "priority"
     if name == "trtllm" and priority and parsed and parsed < _TRTLLM_PRIORITY:
