@@ -24,3 +24,10 @@ class Clock(simpy.Environment):
         event._value = None
         heappush(self._queue, (time_s, priority, next(self._eid), event))
         return event
+
+    def jump(self, time_s: float) -> bool:
+        """Let it be `time_s` at once, if nothing is to happen until then; say whether it is."""
+        if self._queue and self._queue[0][0] <= time_s:
+            return False
+        self._now = time_s
+        return True

@@ -6,7 +6,7 @@ schedule call that would have seen it. Results are those of `twin.engine.replica
 """
 
 from bisect import bisect_left
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Protocol
 
 import numpy as np
@@ -17,12 +17,12 @@ from twin.engine.gpu import OneStage
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
 from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.engine.replica import InFlight, Replica
-from twin.llm.decode_run import DecodeRun, decode_run
+from twin.llm.decode_run import DecodeRun
 from twin.llm.step_time import StepTimer
 from twin.request import RequestState
 from twin.scheduling.base import Scheduler
 
-_FEWEST_STEPS = 5
+FEWEST_STEPS = 4
 """A shorter run costs more as a whole than step by step."""
 
 _MOST_STEPS = 4096
@@ -46,13 +46,16 @@ class QuietScheduler(Scheduler, Protocol):
         ...
 
 
-class _Ride:
-    """A run under way: what is known of it, and how much of it will be done."""
+Keep = Callable[["Ride", int, int], None]
 
-    __slots__ = ("decodes", "kept", "times")
 
-    def __init__(self, times: RunTimes, decodes: DecodeRun) -> None:
-        self.times, self.decodes, self.kept = times, decodes, len(times)
+class Ride:
+    """A run under way: what is known of it, how much of it will be done, and who writes it down."""
+
+    __slots__ = ("decodes", "keep", "kept", "times")
+
+    def __init__(self, times: RunTimes, decodes: DecodeRun, keep: Keep) -> None:
+        self.times, self.decodes, self.kept, self.keep = times, decodes, len(times), keep
 
 
 class FastReplica(Replica):
@@ -75,7 +78,7 @@ class FastReplica(Replica):
         super().__init__(clock, index, scheduler, self._stage, host)
         self._quiet: QuietScheduler = scheduler
         self._step_timer = timer
-        self._ride: _Ride | None = None
+        self._ride: Ride | None = None
         self._resume: Event | None = None
         self._alarm = 0
 
@@ -89,10 +92,7 @@ class FastReplica(Replica):
         self, requests: RequestRecorder, steps: StepRecorder
     ) -> Generator[Event, None, None] | None:
         """Return the walk through a run of decode steps, if one begins now."""
-        ride = self._start_ride()
-        return None if ride is None else self._walk(ride, requests, steps)
-
-    def _start_ride(self) -> _Ride | None:
+        self._drain()
         in_flight, scheduler = self._in_flight, self._quiet
         if self.delivery is not None or len(in_flight) != scheduler.queue_depth - 1:
             return None
@@ -101,29 +101,50 @@ class FastReplica(Replica):
             plan = in_flight[0].plan
             if in_flight[0].empty or not seqs == plan.total_tokens == len(plan.samples):
                 return None
-        calls = min(scheduler.quiet_calls(), _MOST_STEPS)
-        if calls < _FEWEST_STEPS:
+        calls = scheduler.quiet_calls()
+        if calls < FEWEST_STEPS:
             return None
         kv_tokens = sum(state.num_computed for state in scheduler.running)
-        decodes = decode_run(self._step_timer, seqs, kv_tokens + seqs, calls)
+
+        def keep(ride: Ride, launched: int, seen: int) -> None:
+            self._keep(ride, launched, seen, (requests, steps))
+
+        flying = (in_flight[0].end_s, seqs) if in_flight else None
+        return self._walk(self._ride_ahead((seqs, kv_tokens, calls), flying, keep))
+
+    def _ride_ahead(
+        self, batch: tuple[int, int, int], flying: tuple[float, int] | None, keep: Keep
+    ) -> Ride:
+        """Return the run of (sequences, KV tokens they hold, schedule calls) from now on.
+
+        Args:
+            batch: see above.
+            flying: (end, sequences) of the step in flight; None: there is none.
+            keep: writes down what was done of it.
+        """
+        seqs, kv_tokens, calls = batch
+        decodes = DecodeRun(self._step_timer, seqs, kv_tokens + seqs, min(calls, _MOST_STEPS))
         host, now = self._host, self._clock.now
         times = HostTimes(
             host.schedule_s + host.schedule_per_seq_s * seqs,
             host.wake_s,
             host.update_s + host.update_per_seq_s * seqs,
         )
-        if in_flight:
-            return _Ride(one_ahead(now, in_flight[0].end_s, decodes.seconds, times), decodes)
-        return _Ride(one_by_one(now, decodes.seconds, times), decodes)
+        if flying is not None:
+            end_s, seqs = flying
+            update_s = host.update_s + host.update_per_seq_s * seqs
+            ahead = one_ahead(now, (end_s, update_s), decodes.seconds, times)
+            return Ride(ahead, decodes, keep)
+        return Ride(one_by_one(now, decodes.seconds, times), decodes, keep)
 
-    def _walk(
-        self, ride: _Ride, requests: RequestRecorder, steps: StepRecorder
-    ) -> Generator[Event, None, None]:
-        self._ride, self._resume = ride, self._clock.event()
-        self._wake_at(float(ride.times.seen_s[-1]))
-        yield self._resume
-        self._ride = None
-        self._keep(ride, ride.kept, ride.kept, (requests, steps))
+    def _walk(self, ride: Ride) -> Generator[Event, None, None]:
+        end_s = float(ride.times.seen_s[-1])
+        if not self._clock.jump(end_s):
+            self._ride, self._resume = ride, self._clock.event()
+            self._wake_at(end_s)
+            yield self._resume
+            self._ride = None
+        ride.keep(ride, ride.kept, ride.kept)
 
     def _wake_at(self, time_s: float) -> None:
         """Resume the walk then, and not when it was to be resumed before."""
@@ -138,24 +159,29 @@ class FastReplica(Replica):
         if callbacks is not None:  # a fresh event always has them
             callbacks.append(ring)
 
-    def _cut(self, ride: _Ride, at_s: float) -> None:
+    def _cut(self, ride: Ride, at_s: float) -> None:
         """Keep the iterations that begin before `at_s`, the first at least."""
         kept = max(1, bisect_left(ride.times.call_s, at_s))
         if kept < ride.kept:
             ride.kept = kept
             self._wake_at(float(ride.times.seen_s[kept - 1]))
 
-    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+    def settle(
+        self,
+        horizon_s: float,
+        requests: RequestRecorder,  # noqa: ARG002
+        steps: StepRecorder,  # noqa: ARG002
+    ) -> None:
         """Write down what a run under way did before the simulation ended."""
         ride = self._ride
         if ride is not None:
             launched = bisect_left(ride.times.call_s, horizon_s)
             seen = bisect_left(ride.times.seen_s, horizon_s)
-            self._keep(ride, min(launched, ride.kept), min(seen, ride.kept), (requests, steps))
+            ride.keep(ride, min(launched, ride.kept), min(seen, ride.kept))
             self._ride = None
 
     def _keep(
-        self, ride: _Ride, launched: int, seen: int, record: tuple[RequestRecorder, StepRecorder]
+        self, ride: Ride, launched: int, seen: int, record: tuple[RequestRecorder, StepRecorder]
     ) -> None:
         """Do what the first iterations of a run did: so many steps launched, so many seen."""
         requests, steps = record
@@ -171,16 +197,20 @@ class FastReplica(Replica):
             (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
             (
                 self.index, 0, len(states), len(states), self._quiet.num_waiting, used, 0,
-                ride.decodes.bound[:launched],
+                ride.decodes.bound(launched),
             ),
         )  # fmt: skip
-        for source, seconds in ride.decodes.by_source:
-            sums = np.concatenate(([self.time_by_source_s[source]], seconds[:launched]))
-            self.time_by_source_s[source] = float(np.add.accumulate(sums)[-1])
-        end_s = float(times.end_s[launched - 1])
-        self._stage.busy_until(end_s)
+        end_s = self._count_time(ride, launched)
         if self._in_flight:
             plan = self._in_flight.popleft().plan
             plan.index += launched
             self._in_flight.append(InFlight(plan, end_s, empty=False))
+
+    def _count_time(self, ride: Ride, launched: int) -> float:
+        """Count the GPU time of the first steps of a run; return when the last of them ends."""
+        for source, seconds in enumerate(ride.decodes.by_source(launched)):
+            self.time_by_source_s[source] += seconds
+        end_s = float(ride.times.end_s[launched - 1])
+        self._stage.busy_until(end_s)
         self.skipped_steps += launched
+        return end_s

@@ -52,30 +52,43 @@ def one_by_one(now_s: float, seconds: Floats, host: HostTimes) -> RunTimes:
     return RunTimes(_after(now_s, seen), sums[1::4], sums[2::4], seen)
 
 
-def one_ahead(now_s: float, busy_until_s: float, seconds: Floats, host: HostTimes) -> RunTimes:
+def one_ahead(
+    now_s: float, flying: tuple[float, float], seconds: Floats, host: HostTimes
+) -> RunTimes:
     """Return the instants if a step is in flight whenever one is decided.
 
-    The first of them keeps the GPU busy until `busy_until_s`.
+    Args:
+        now_s: of the first call.
+        flying: (end, seconds of processing) of the step in flight then.
+        seconds: of each step on the GPU.
+        host: of each step of the run.
     """
-    ends = np.add.accumulate(np.concatenate(([busy_until_s], seconds)))
+    busy_until_s, update_s = flying
+    ends = np.empty(seconds.size + 1)
+    ends[0], ends[1:] = busy_until_s, seconds
+    np.add.accumulate(ends, out=ends)
     starts, ends = ends[:-1], ends[1:]
-    out = starts + host.wake_s
+    out = starts + host.wake_s if host.wake_s else starts
     seen = out + host.update_s
+    seen[0] = out[0] + update_s
     calls = _after(now_s, seen)
     if (calls + host.schedule_s <= starts).all():  # the GPU never waits for the host
         return RunTimes(calls, starts, ends, seen)
-    return _in_turn(now_s, busy_until_s, seconds, host)
+    return _in_turn(now_s, flying, seconds, host)
 
 
-def _in_turn(now_s: float, busy_until_s: float, seconds: Floats, host: HostTimes) -> RunTimes:
+def _in_turn(
+    now_s: float, flying: tuple[float, float], seconds: Floats, host: HostTimes
+) -> RunTimes:
     rows = []
-    end_s = busy_until_s
+    end_s, update_s = flying
     for duration_s in seconds.tolist():
         call_s, out_s = now_s, end_s + host.wake_s
         launched_s = now_s + host.schedule_s
         start_s = max(launched_s, end_s)
         end_s = start_s + duration_s
-        now_s = max(launched_s, out_s) + host.update_s
+        now_s = max(launched_s, out_s) + update_s
+        update_s = host.update_s
         rows.append((call_s, start_s, end_s, now_s))
     calls, starts, ends, seen = np.array(rows).T.copy()
     return RunTimes(calls, starts, ends, seen)
@@ -83,4 +96,6 @@ def _in_turn(now_s: float, busy_until_s: float, seconds: Floats, host: HostTimes
 
 def _after(now_s: float, seen_s: Floats) -> Floats:
     """Each call comes when the iteration before it is over."""
-    return np.concatenate(([now_s], seen_s[:-1]))
+    calls = np.empty_like(seen_s)
+    calls[0], calls[1:] = now_s, seen_s[:-1]
+    return calls

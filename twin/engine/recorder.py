@@ -159,10 +159,15 @@ class GapLog:
             self._values.append(gap_s)
             self._counts.append(1)
 
+    def add_many(self, gap_s: float, times: int) -> None:
+        """Add one gap so many times."""
+        self._values.append(gap_s)
+        self._counts.append(times)
+
     def add_run(self, gaps_s: Floats, times: int) -> None:
         """Add each of these gaps so many times."""
         self._values.frombytes(gaps_s.tobytes())
-        self._counts.frombytes(np.full(gaps_s.size, times, dtype=np.int64).tobytes())
+        self._counts.extend(array("q", [times]) * gaps_s.size)
 
     def gaps(self) -> Floats:
         """Return all of them, one after another."""
@@ -190,9 +195,10 @@ class StepRecorder:
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
         self._busy_s = array("d")
+        self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[int | Ints, ...]]] = []
 
     def __len__(self) -> int:
-        return len(self._start_s)
+        return len(self._start_s) + sum(times[0].size for times, _ in self._runs)
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
@@ -208,15 +214,7 @@ class StepRecorder:
         self, times_s: tuple[Floats, Floats, Floats], counts: tuple[int | Ints, ...]
     ) -> None:
         """Add steps: arrays of (scheduled, start, end), and columns that are equal or arrays."""
-        size = times_s[0].size
-        columns = (self._scheduled_s, self._start_s, self._end_s)
-        for column, values in zip(columns, times_s, strict=True):
-            column.frombytes(values.tobytes())
-        for ints, value in zip(self._ints.values(), counts, strict=True):
-            if isinstance(value, int):
-                ints.extend([value] * size)
-            else:
-                ints.frombytes(value.tobytes())
+        self._runs.append((times_s, counts))
 
     def keep_busy(self, busy_s: float) -> None:
         """Say of the step just added how long it keeps a GPU busy, if not from start to end.
@@ -227,16 +225,36 @@ class StepRecorder:
 
     def table(self) -> StepTable:
         """Return the arrays by time of scheduling, then replica."""
-        scheduled = np.array(self._scheduled_s, dtype=np.float64)
-        columns = {k: np.array(v, dtype=np.int64) for k, v in self._ints.items()}
+        scheduled, start_s, end_s = (
+            np.concatenate([np.array(column, dtype=np.float64), *runs])
+            for column, runs in zip(
+                (self._scheduled_s, self._start_s, self._end_s), self._run_times(), strict=True
+            )
+        )
+        columns = {
+            name: np.concatenate([np.array(column, dtype=np.int64), *self._run_counts(place)])
+            for place, (name, column) in enumerate(self._ints.items())
+        }
         order = np.lexsort((columns["replica"], scheduled))
         return StepTable(
             scheduled_s=scheduled[order],
-            start_s=np.array(self._start_s, dtype=np.float64)[order],
-            end_s=np.array(self._end_s, dtype=np.float64)[order],
+            start_s=start_s[order],
+            end_s=end_s[order],
             busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
+
+    def _run_times(self) -> list[list[Floats]]:
+        return [[times[which] for times, _ in self._runs] for which in range(3)]
+
+    def _run_counts(self, place: int) -> list[Ints]:
+        """Return a column of the runs, written out."""
+        values = [counts[place] for _, counts in self._runs]
+        sizes = [times[0].size for times, _ in self._runs]
+        if all(isinstance(value, int) for value in values):
+            return [np.repeat(np.array(values, dtype=np.int64), sizes)]
+        pairs = zip(values, sizes, strict=True)
+        return [np.broadcast_to(np.asarray(value, dtype=np.int64), n) for value, n in pairs]
 
 
 def _ends(at_s: Floats) -> tuple[float, float]:

@@ -29,7 +29,7 @@ from twin.request import Request, RequestState
 from twin.scheduling.base import Scheduler
 from twin.step import BatchShape, StepPlan
 
-_NOTHING_SCHEDULED_S = 1e-3
+NOTHING_SCHEDULED_S = 1e-3
 """vLLM's engine core sleeps this long when it had requests and scheduled nothing."""
 
 _STUCK_ITERATIONS = 10_000
@@ -128,18 +128,18 @@ class Replica:
             if not self._inbox and not in_flight and not scheduler.has_requests():
                 self._wake = clock.event()
                 yield self._wake
-            self._drain()
             hurry = self._hurry(requests, steps)
             if hurry is not None:
                 yield from hurry
                 continue
+            self._drain()
             now = clock.now
             executed = False
             if scheduler.has_requests():
                 executed, launched_s = self._launch(now, requests, steps)
                 room = len(in_flight) < depth
                 if room and (executed or (empty_counts and scheduler.has_unfinished())):
-                    yield clock.at(launched_s if executed else launched_s + _NOTHING_SCHEDULED_S)
+                    yield clock.at(launched_s if executed else launched_s + NOTHING_SCHEDULED_S)
                     continue
                 now = launched_s
             if in_flight:
@@ -155,7 +155,7 @@ class Replica:
                         f"replica {self.index} cannot schedule any of its requests; "
                         "this is a fault of the simulator, please report it with the scenario"
                     )
-                yield clock.at(clock.now + _NOTHING_SCHEDULED_S)
+                yield clock.at(clock.now + NOTHING_SCHEDULED_S)
 
     def _hurry(
         self,

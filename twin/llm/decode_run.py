@@ -8,73 +8,120 @@ from numpy.typing import NDArray
 from twin.llm.step_time import DecodePiece, StepTimer
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class DecodePart:
+    """Consecutive decode-only steps of one batch on one line of attention.
+
+    Attributes:
+        piece: the line.
+        kv_tokens: of the first step.
+        seqs: by which the KV grows with each step.
+        steps: how many.
+    """
+
+    piece: DecodePiece
+    kv_tokens: int
+    seqs: int
+    steps: int
+
+    def seconds(self) -> Floats:
+        """Return what each step takes, shape (steps,)."""
+        piece, last = self.piece, self.kv_tokens + self.steps * self.seqs
+        kv = np.arange(self.kv_tokens, last, self.seqs)
+        seconds: Floats = np.asarray(piece.base_s + piece.slope_s * kv, dtype=np.float64)
+        # Both lines are monotone: who is longer at both ends is longer in between.
+        if self._waits(self.kv_tokens) or self._waits(last - self.seqs):
+            launched_s = piece.launch_base_s + piece.launch_slope_s * kv
+            seconds = np.where(seconds < launched_s, launched_s, seconds)
+        return seconds
+
+    def bound(self, steps: int) -> int | Ints:
+        """Return what limits each of the first steps: one number if it is the same."""
+        first, last = self.kv_tokens, self.kv_tokens + (steps - 1) * self.seqs
+        bounds = self._bound(first), self._bound(last)
+        if bounds[0] == bounds[1]:
+            return bounds[0]
+        found = [self._bound(kv) for kv in range(first, last + 1, self.seqs)]
+        return np.array(found, dtype=np.int64)
+
+    def by_source(self, steps: int) -> list[float]:
+        """Return the seconds of the first steps by source, to the last few bits."""
+        piece = self.piece
+        found = [steps * share for share in piece.by_source]
+        kv_sum = steps * self.kv_tokens + self.seqs * (steps * (steps - 1) // 2)
+        found[piece.source] += steps * piece.attention_base_s + piece.slope_s * kv_sum
+        last = self.kv_tokens + (steps - 1) * self.seqs
+        if self._waits(self.kv_tokens) or self._waits(last):
+            for kv in range(self.kv_tokens, last + 1, self.seqs):
+                found[piece.launch_source] += max(0.0, self._short_s(kv))
+        return found
+
+    def _short_s(self, kv: int) -> float:
+        piece = self.piece
+        launched_s = piece.launch_base_s + piece.launch_slope_s * kv
+        return launched_s - (piece.base_s + piece.slope_s * kv)
+
+    def _waits(self, kv: int) -> bool:
+        """Whether a step waits for its launches."""
+        return self._short_s(kv) > 0
+
+    def _bound(self, kv: int) -> int:
+        piece = self.piece
+        if piece.base_s + piece.slope_s * kv < piece.launch_base_s + piece.launch_slope_s * kv:
+            return piece.launch_bound
+        shares = list(piece.by_bound)
+        shares[piece.bound] += piece.attention_base_s + piece.slope_s * kv
+        return shares.index(max(shares))
+
+
 class DecodeRun:
     """Consecutive decode-only steps of one batch.
 
+    Args:
+        timer: times its steps.
+        seqs: sequences that decode.
+        first_kv: KV tokens of the first step; each further one has `seqs` more.
+        steps: how many.
+
     Attributes:
-        seconds: of each step, shape (n,).
-        bound: index into `BOUNDS` of what limits each, shape (n,).
-        by_source: (index into `SOURCES`, seconds of each step) of those that aren't zero.
+        seconds: of each step, shape (steps,).
     """
 
-    seconds: Floats
-    bound: NDArray[np.int64]
-    by_source: tuple[tuple[int, Floats], ...]
+    __slots__ = ("_parts", "seconds")
 
+    def __init__(self, timer: StepTimer, seqs: int, first_kv: int, steps: int) -> None:
+        self._parts: list[DecodePart] = []
+        kv, left = first_kv, steps
+        while left:
+            piece = timer.decode_piece(seqs, kv)
+            count = min(left, (piece.last_kv - kv) // seqs + 1)
+            self._parts.append(DecodePart(piece, kv, seqs, count))
+            kv, left = kv + count * seqs, left - count
+        parts = [part.seconds() for part in self._parts]
+        self.seconds: Floats = parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-def decode_run(timer: StepTimer, seqs: int, first_kv: int, steps: int) -> DecodeRun:
-    """Return `steps` steps of `seqs` decodes, over `first_kv`, `first_kv + seqs`, … KV tokens."""
-    parts: list[DecodeRun] = []
-    kv, left = first_kv, steps
-    while left:
-        piece = timer.decode_piece(seqs, kv)
-        count = min(left, (piece.last_kv - kv) // seqs + 1)
-        parts.append(_part(piece, np.arange(kv, kv + count * seqs, seqs)))
-        kv, left = kv + count * seqs, left - count
-    if len(parts) == 1:
-        return parts[0]
-    sources = sorted({index for part in parts for index, _ in part.by_source})
-    return DecodeRun(
-        np.concatenate([part.seconds for part in parts]),
-        np.concatenate([part.bound for part in parts]),
-        tuple((i, np.concatenate([_of_source(part, i) for part in parts])) for i in sources),
-    )
+    def bound(self, steps: int) -> int | Ints:
+        """Return what limits each of the first steps: one number if it is the same for all."""
+        found = [part.bound(count) for part, count in self._first(steps)]
+        if len(found) == 1:
+            return found[0]
+        counts = [count for _, count in self._first(steps)]
+        full = [np.broadcast_to(b, c) for b, c in zip(found, counts, strict=True)]
+        return np.concatenate(full).astype(np.int64)
 
+    def by_source(self, steps: int) -> list[float]:
+        """Return the seconds of the first steps by how they were obtained."""
+        sums = [part.by_source(count) for part, count in self._first(steps)]
+        return [sum(column) for column in zip(*sums, strict=True)]
 
-def _of_source(part: DecodeRun, source: int) -> Floats:
-    found = [seconds for index, seconds in part.by_source if index == source]
-    return found[0] if found else np.zeros_like(part.seconds)
-
-
-def _part(piece: DecodePiece, kv: NDArray[np.int64]) -> DecodeRun:
-    """The steps over those KV tokens, all on one line of attention."""
-    grows_s: Floats = np.asarray(piece.slope_s * kv, dtype=np.float64)
-    attention_s: Floats = piece.attention_base_s + grows_s
-    seconds: Floats = piece.base_s + grows_s
-    bound = _bounds(piece, attention_s)
-    sources: dict[int, Floats] = {
-        index: np.full(kv.size, share) for index, share in enumerate(piece.by_source) if share
-    }
-    sources[piece.source] = piece.by_source[piece.source] + attention_s
-    launched_s = piece.launch_base_s + piece.launch_slope_s * kv
-    waits = seconds < launched_s
-    if waits.any():
-        extra_s = np.where(waits, launched_s - seconds, 0.0)
-        physics = piece.launch_source
-        sources[physics] = sources.get(physics, np.zeros(kv.size)) + extra_s
-        seconds = np.where(waits, launched_s, seconds)
-        bound = np.where(waits, piece.launch_bound, bound)
-    return DecodeRun(seconds, bound, tuple(sorted(sources.items())))
-
-
-def _bounds(piece: DecodePiece, attention_s: Floats) -> NDArray[np.int64]:
-    """The largest share of each step, the first of equal ones."""
-    own = piece.bound
-    others = [(share, -index) for index, share in enumerate(piece.by_bound) if index != own]
-    largest, place = max(others)
-    mine = piece.by_bound[own] + attention_s
-    wins = mine > largest if own > -place else mine >= largest
-    return np.where(wins, own, -place)
+    def _first(self, steps: int) -> list[tuple[DecodePart, int]]:
+        found = []
+        for part in self._parts:
+            if steps <= 0:
+                break
+            found.append((part, min(steps, part.steps)))
+            steps -= part.steps
+        return found

@@ -40,12 +40,16 @@ class EngineCore:
 
     def add(self, state: RequestState) -> None:
         """Take a new request into the waiting queue."""
+        self.prepare(state)
+        self.waiting.add(state)
+
+    def prepare(self, state: RequestState) -> None:
+        """Work out where a new request ends and how its blocks are found."""
         limits, request = self.limits, state.request
         state.output_limit = limits.output_limit(request)
         if limits.enable_prefix_caching and not state.block_keys:
             tokens = request.prompt_tokens + state.output_limit
             state.block_keys = _block_keys(request, limits.block_size, tokens)
-        self.waiting.add(state)
 
     def preempt(self, state: RequestState) -> None:
         """Take all blocks from a request already out of `running` and queue it again.

@@ -28,6 +28,10 @@ class VllmV1Scheduler:
 
     Args:
         limits: the engine's policy.
+
+    Attributes:
+        core: its state.
+        next_call: number of the next schedule call, from 0.
     """
 
     launches_empty = True
@@ -37,7 +41,7 @@ class VllmV1Scheduler:
         self.queue_depth = limits.queue_depth
         self.core = EngineCore(limits)
         self.prefix: PrefixCounters = self.core.prefix
-        self._calls = 0
+        self.next_call = 0
 
     def fits(self, request: Request) -> bool:
         """Whether `request` can ever be served; see `SchedulerLimits.fits`."""
@@ -50,8 +54,8 @@ class VllmV1Scheduler:
     def schedule(self) -> StepPlan:
         """See `Scheduler.schedule`."""
         core, limits = self.core, self.limits
-        plan = StepPlan(self._calls)
-        self._calls += 1
+        plan = StepPlan(self.next_call)
+        self.next_call += 1
         cap = _NO_CAP
         if limits.long_prefill_token_threshold and len(core.running) + len(core.waiting) > 1:
             # The cap keeps a long prompt from starving others; a lone request starves nobody.
@@ -79,7 +83,7 @@ class VllmV1Scheduler:
 
     def skip_calls(self, calls: int) -> list[int]:
         """See `twin.scheduling.quiet_run`."""
-        self._calls += calls
+        self.next_call += calls
         return skip_calls(self.core, calls)
 
     def has_unfinished(self) -> bool:

@@ -1,0 +1,283 @@
+"""An engine core whose requests stay untouched while they decode.
+
+It has a `LazyCore` as long as that covers what happens, from an idle engine on. When it does not
+(KV blocks run short, a request with content comes), its requests are handed over as they stand
+to the plain scheduler, which goes on until the engine is idle again.
+"""
+
+from collections import deque
+from collections.abc import Generator
+
+import numpy as np
+
+from hwmodels.host import HostCosts
+from twin.engine.clock import Clock, Event
+from twin.engine.fast import FEWEST_STEPS, FastReplica, Ride
+from twin.engine.lazy.core import Call, LazyCore
+from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
+from twin.engine.recorder import GapLog, RequestRecorder, StepRecorder
+from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
+from twin.llm.step_time import StepTimer
+from twin.request import Request
+from twin.scheduling import VllmV1Scheduler
+
+
+def _nobody(request: Request, end_s: float) -> None:
+    """Hears of ends before the replica runs."""
+    raise RuntimeError(f"request {request.index} ended at {end_s} in a replica that doesn't run")
+
+
+class LazyReplica(FastReplica):
+    """As `FastReplica`, for vLLM serving first come first served.
+
+    Args:
+        clock, index, scheduler, timer, host: see `FastReplica`.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        index: int,
+        scheduler: VllmV1Scheduler,
+        timer: StepTimer,
+        host: HostCosts,
+    ) -> None:
+        super().__init__(clock, index, scheduler, timer, host)
+        self._vllm = scheduler
+        self._lazy: LazyCore | None = None
+        self._flights: deque[Flight] = deque()
+        self._seen_content = False
+        self._seen_call = -1
+        self._seen_s = 0.0
+        self._on_end: OnEnd = _nobody
+
+    @property
+    def load_requests(self) -> int:
+        """See `Replica.load_requests`."""
+        core = self._lazy
+        held = 0 if core is None else len(core.running) + len(core.waiting)
+        return super().load_requests + held
+
+    def run(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
+        """See `Replica.run`."""
+        self._on_end = on_end
+        return super().run(requests, steps, on_end)
+
+    def _hurry(
+        self, requests: RequestRecorder, steps: StepRecorder
+    ) -> Generator[Event, None, None] | None:
+        core = self._vllm.core
+        idle = not (self._in_flight or core.running or core.unsent or len(core.waiting))
+        if idle and self._inbox_is_plain() and self.delivery is None and self._covered():
+            return self._serve(requests, steps)
+        return super()._hurry(requests, steps)
+
+    def _drain(self) -> None:
+        if any(state.request.content is not None for state in self._inbox):
+            self._seen_content = True
+        super()._drain()
+
+    def _covered(self) -> bool:
+        """Whether a lazy core can serve under this policy."""
+        limits = self._vllm.limits
+        return (
+            limits.scheduling_policy == "fcfs"
+            and not limits.long_prefill_token_threshold
+            and limits.pipeline_stages == 1
+        )
+
+    def _inbox_is_plain(self) -> bool:
+        """Whether there are requests, and nothing that a later one could hit in the cache."""
+        if self._seen_content or not self._inbox:
+            return False
+        return all(state.request.content is None for state in self._inbox)
+
+    def _serve(
+        self, requests: RequestRecorder, steps: StepRecorder
+    ) -> Generator[Event, None, None]:
+        """Serve until the engine is idle, or somebody else has to go on."""
+        scheduler, clock, flights = self._vllm, self._clock, self._flights
+        limits, record = scheduler.limits, (requests, steps)
+        core = self._lazy = LazyCore(
+            limits, scheduler.free_blocks, scheduler.prefix, scheduler.next_call
+        )
+        while flights or self._inbox or core.has_requests():
+            if not self._take(core) or not core.fits_call():
+                break
+            executed = False
+            now = clock.now
+            if core.has_requests():
+                ride = self._start(core, record)
+                if ride is not None:
+                    yield from self._walk(ride)
+                    continue
+                executed, now = self._decide(core, now, record)
+                if len(flights) < limits.queue_depth and (executed or core.has_unfinished()):
+                    then_s = now if executed else now + NOTHING_SCHEDULED_S
+                    if not clock.jump(then_s):
+                        yield clock.at(then_s)
+                    continue
+            if flights:
+                flight = flights.popleft()
+                out_s = self._seen_at(now, flight)
+                if not clock.jump(out_s):
+                    yield clock.at(out_s)
+                self._see(core, flight, requests)
+            if not executed and core.has_unfinished():
+                then_s = clock.now + NOTHING_SCHEDULED_S
+                if not clock.jump(then_s):
+                    yield clock.at(then_s)
+        self._lazy = None
+        self._note(core, requests)
+        self._in_flight.extend(hand_over(core, flights, scheduler))
+        flights.clear()
+
+    def _take(self, core: LazyCore) -> bool:
+        """Queue what has come; False: it is not for a lazy core."""
+        if not self._inbox:
+            return True
+        if any(state.request.content is not None for state in self._inbox):
+            return False
+        for state in self._inbox:
+            state.output_limit = core.limits.output_limit(state.request)
+            core.waiting.append(state)
+        self._inbox.clear()
+        return True
+
+    def _start(self, core: LazyCore, record: tuple[RequestRecorder, StepRecorder]) -> Ride | None:
+        """Return the run of decode steps that begins now, if there is one."""
+        flights, seqs = self._flights, core.batch.seqs
+        if len(flights) != core.limits.queue_depth - 1:
+            return None
+        flying = None
+        if flights:
+            flight = flights[0]
+            if flight.empty or flight.call.lasts or flight.call.extra:
+                return None
+            flying = flight.end_s, flight.call.seqs
+        calls = core.quiet_calls()
+        if calls < FEWEST_STEPS:
+            return None
+
+        def keep(ride: Ride, launched: int, seen: int) -> None:
+            self._keep_lazily(core, ride, (launched, seen), record)
+
+        return self._ride_ahead((seqs, core.batch.kv_tokens, calls), flying, keep)
+
+    def _decide(
+        self, core: LazyCore, now: float, record: tuple[RequestRecorder, StepRecorder]
+    ) -> tuple[bool, float]:
+        """Take the next call and put it on the GPU; return (it runs tokens, launch time)."""
+        call, host = core.decide(), self._host
+        launched_s = now + (host.schedule_s + host.schedule_per_seq_s * call.seqs)
+        shape = call.shape
+        if shape is None:
+            self._flights.append(Flight(call, launched_s, empty=True))
+            return False, launched_s
+        start_s, end_s, duration = self._stage.run(shape, launched_s, call.number)
+        self._flights.append(Flight(call, end_s, empty=False))
+        requests, steps = record
+        if call.admitted:
+            requests.admit([job.state for job in call.admitted], now)
+        tokens = call.decodes + sum(tokens for _, tokens in call.chunks)
+        steps.record(
+            now,
+            start_s,
+            end_s,
+            (
+                self.index, tokens - shape.decode_seqs, shape.decode_seqs, len(core.running),
+                len(core.waiting), self._vllm.usable_blocks - core.free_blocks, 0, duration.bound,
+            ),
+        )  # fmt: skip
+        by_source = self.time_by_source_s
+        for index, seconds in enumerate(duration.by_source):
+            if seconds:
+                by_source[index] += seconds
+        return True, launched_s
+
+    def _seen_at(self, now: float, flight: Flight) -> float:
+        """When the tokens of a step leave the engine, if it is waited for from `now` on."""
+        host = self._host
+        seen_s = flight.end_s if flight.empty else flight.end_s + host.wake_s
+        update_s = host.update_s + host.update_per_seq_s * flight.call.seqs
+        return max(now, seen_s) + update_s
+
+    def _see(self, core: LazyCore, flight: Flight, requests: RequestRecorder) -> None:
+        """Process a step's output."""
+        now, call = self._clock.now, flight.call
+        self._hear(call, now, requests)
+        if call.lasts:
+            lasts = sorted(call.lasts, key=lambda job: job.order)
+            core.finish(lasts)
+            for job in lasts:
+                index = job.state.request.index
+                requests.output_tokens[index] = job.state.output_limit
+                requests.last_token_s[index] = now
+            requests.finish([job.state for job in lasts], now)
+            for job in lasts:
+                self._on_end(job.state.request, now)
+
+    def _hear(self, call: Call, now: float, requests: RequestRecorder) -> None:
+        """Take the tokens of a step, without those who end with it."""
+        taken = call.decodes - len(call.extra)
+        if taken:
+            self._gaps(requests).add_many(now - self._seen_s, taken)
+        self._seen_s, self._seen_call = now, call.number
+        for job in call.firsts:
+            requests.first_token_s[job.state.request.index] = now
+
+    def _gaps(self, requests: RequestRecorder) -> GapLog:
+        return requests.gaps_of(self.index)
+
+    def _keep_lazily(
+        self,
+        core: LazyCore,
+        ride: Ride,
+        done: tuple[int, int],
+        record: tuple[RequestRecorder, StepRecorder],
+    ) -> None:
+        """Do what the first iterations of a run did: so many steps launched, so many seen."""
+        (launched, seen), (requests, steps) = done, record
+        seqs, times, flights = core.batch.seqs, ride.times, self._flights
+        if seen:
+            seen_s = times.seen_s[:seen]
+            first = flights[0].call if flights else Call(core.call, None, seqs, seqs)
+            self._hear(first, float(seen_s[0]), requests)
+            if seen > 1:
+                self._gaps(requests).add_run(np.diff(seen_s), seqs)
+                self._seen_s = float(seen_s[-1])
+                self._seen_call = first.number + seen - 1
+        if not launched:
+            return
+        taken = np.add.accumulate(core.batch.blocks_of_run(core.call, launched))
+        used = self._vllm.usable_blocks - core.free_blocks + taken
+        steps.record_run(
+            (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
+            (
+                self.index, 0, seqs, len(core.running), len(core.waiting), used, 0,
+                ride.decodes.bound(launched),
+            ),
+        )  # fmt: skip
+        end_s = self._count_time(ride, launched)
+        core.skip(launched, int(taken[-1]))
+        if flights:
+            call = Call(core.call - 1, None, seqs, seqs)
+            call.lasts = core.batch.lasts(call.number)
+            flights[0] = Flight(call, end_s, empty=False)
+
+    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+        """See `Replica.settle`."""
+        super().settle(horizon_s, requests, steps)
+        if self._lazy is not None:
+            self._note(self._lazy, requests)
+
+    def _note(self, core: LazyCore, requests: RequestRecorder) -> None:
+        """Write down how far the running requests have come."""
+        for job in core.running.values():
+            tokens = sampled_tokens(job, self._seen_call)
+            index = job.state.request.index
+            requests.output_tokens[index] = tokens
+            if tokens:
+                requests.last_token_s[index] = self._seen_s
