@@ -60,7 +60,9 @@ def _read_bytes(path: Path, max_bytes: int, where: str) -> bytes:
             f"its gzip data is damaged or cut short ({error})", where=where, remedy="copy it again"
         ) from None
     except IsADirectoryError:
-        raise InputError("is a folder", where=where, remedy="name the recordings in it") from None
+        raise InputError(
+            "cannot be read: it is a folder", where=where, remedy="name the recordings in it"
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=where) from None
 

@@ -31,9 +31,7 @@ from twin.scheduling.sglang import SglangScheduler
 from twin.scheduling.trtllm import TrtllmScheduler
 
 
-def scenario_of(
-    engine="vllm", version=None, gpu="h100_sxm", tp=1, llm="llama-3.1-8b", **policy
-):
+def scenario_of(engine="vllm", version=None, gpu="h100_sxm", tp=1, llm="llama-3.1-8b", **policy):
     file = ScenarioFile(
         schema_version=1,
         llm=llm,
