@@ -13,6 +13,7 @@ help:
 	@echo "make demo    a forecast and its HTML report (makes the environment first)"
 	@echo "make test    lint, types, import floors and all tests"
 	@echo "make audit   the long checks: whole traces, many seeds (minutes)"
+	@echo "make fuzz    the fast engine against the reference engine on random scenarios"
 	@echo "make bench   timings of this machine"
 	@echo "make clean   remove the environment and what was built"
 

@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, check_file, check_writable, console_for, emit_json
+from twin.cli.output import (
+    JSON_HELP,
+    check_alone,
+    check_distinct,
+    check_file,
+    check_folder,
+    check_json,
+    console_for,
+    emit_json,
+)
 
 if TYPE_CHECKING:
     from calibrate.accuracy.rows import Row
@@ -42,14 +51,19 @@ def accuracy_command(
     from calibrate.accuracy.judge import judge
     from calibrate.accuracy.markdown import as_markdown
     from calibrate.accuracy.report import as_json, print_report
-    from calibrate.accuracy.rows import read_rows
+    from calibrate.accuracy.rows import read_tables
     from twin.files import whole_directory, write_text
 
-    check_writable(json_file, plots, inputs=tables)
-    for option, name in (("--html", html_file), ("--markdown", markdown_file)):
-        if name is not None:
-            check_file(name, option, inputs=tables)
-    rows = [row for table in tables for row in read_rows(table)]
+    files = {"--html": html_file, "--markdown": markdown_file}
+    _check_outputs(tables, json_file, files, plots)
+    others = {"--json": json_file, "--html": html_file, "--plots": plots}
+    if fit:
+        check_alone("--fit", {**others, **files, "--ablation": ablation, "--halves": halves})
+    if ablation:
+        check_alone("--ablation", {**others, "--halves": halves})
+    if halves:
+        check_alone("--halves", others)
+    rows = read_tables(tables)
     if fit:
         from calibrate.accuracy.serving_fit import fit_serving, literal
 
@@ -69,9 +83,21 @@ def accuracy_command(
         write_text(markdown_file, as_markdown(judgement))
     if plots is not None:
         with whole_directory(plots) as folder:
-            for chart in accuracy_charts(judgement):
+            for chart in filter(lambda chart: chart.spec, accuracy_charts(judgement)):
                 write_text(folder / f"accuracy-{chart.name}.svg", svg_of(chart))
     emit_json(as_json(judgement), json_file)
+
+
+def _check_outputs(
+    tables: list[str], json_file: str | None, files: dict[str, str | None], plots: str | None
+) -> None:
+    check_json(json_file, inputs=tables)
+    for option, name in files.items():
+        if name is not None:
+            check_file(name, option, inputs=tables)
+    if plots is not None:
+        check_folder(plots, "--plots")
+    check_distinct({"--json": json_file, **files, "--plots": plots})
 
 
 def _side_table(rows: "list[Row]", jobs: int, *, ablation: bool) -> str:

@@ -11,7 +11,14 @@ from calibrate.holdout_command import holdout_command
 from calibrate.import_command import import_command
 from calibrate.import_layers import import_layers_command
 from calibrate.replay_command import replay_command
-from twin.cli.output import JSON_HELP, emit_json
+from twin.cli.output import (
+    JSON_HELP,
+    check_alone,
+    check_distinct,
+    check_file,
+    check_json,
+    emit_json,
+)
 from twin.cli.running import run
 
 app = typer.Typer(
@@ -58,6 +65,13 @@ def capacity_command(
     from calibrate.capacity.report import as_json, as_markdown, into_page, print_table
     from twin.files import write_text
 
+    check_json(json_file, inputs=[table])
+    if markdown_file is not None:
+        check_file(markdown_file, "--markdown", inputs=[table])
+    outputs = {"--json": json_file, "--markdown": markdown_file}
+    check_distinct(outputs)
+    if fit:
+        check_alone("--fit", outputs)
     rows = read_rows(table)
     if fit:
         typer.echo(literal(fit_all(rows)), nl=False)

@@ -25,7 +25,8 @@ from hwmodels.profile import HardwareProfile, HeldOut, Table
 SEED = 20
 SHARE = 0.2
 RANDOM = "random rows"
-_MIN_ROWS = 20
+MIN_ROWS = 20
+"""Held-out rows of a family from which its error is told."""
 
 Mask = NDArray[np.bool_]
 
@@ -94,7 +95,7 @@ def held_out_errors(profile: HardwareProfile, seed: int = SEED) -> dict[str, Hel
 def family_error(profile: HardwareProfile, family: Family, seed: int = SEED) -> HeldOut | None:
     """Return the error of one family; None if the profile has too few rows to tell."""
     errors = _family_errors(profile, family, seed)
-    if len(errors) < _MIN_ROWS:
+    if len(errors) < MIN_ROWS:
         return None
     return HeldOut(
         median_pct=round(float(np.median(errors)) * 100, 2),

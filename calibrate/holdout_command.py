@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hwmodels.profile import HardwareProfile
+from hwmodels.profile import HardwareProfile, shipped_profiles
 from twin.cli.output import JSON_HELP
 
 
@@ -13,7 +13,9 @@ def holdout_command(
     profile: Annotated[
         str, typer.Argument(metavar="PROFILE", help="A shipped profile, or a file.")
     ],
-    seed: Annotated[int | None, typer.Option("--seed", help="Which rows are held out.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Which rows are held out.")
+    ] = None,
     json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)] = None,
 ) -> None:
     """Take rows away, price them from what is left, and print the errors by kernel family."""
@@ -21,10 +23,11 @@ def holdout_command(
 
     from rich.table import Table
 
-    from calibrate.holdout import SEED, held_out_errors
-    from twin.cli.output import console_for, emit_json
+    from calibrate.holdout import MIN_ROWS, SEED, held_out_errors
+    from twin.cli.output import check_json, console_for, emit_json
 
     opened = open_named(profile)
+    check_json(json_file, inputs=[shipped_profiles().get(profile, Path(profile))])
     errors = held_out_errors(opened, SEED if seed is None else seed)
     table = Table(title=f"{opened.name}: held-out error", title_justify="left")
     for heading in ("kernels", "held out", "rows", "median %", "P90 %"):
@@ -37,7 +40,8 @@ def holdout_command(
             f"{error.median_pct:.1f}",
             f"{error.p90_pct:.1f}",
         )
-    console_for(json_file).print(table)
+    nothing = f"{opened.name}: nothing to judge; no family has {MIN_ROWS} rows to hold out"
+    console_for(json_file).print(table if errors else nothing, soft_wrap=not errors)
     found = {family: asdict(error) for family, error in errors.items()}
     emit_json({"profile": opened.name, "held_out": found}, json_file)
 
@@ -48,7 +52,7 @@ def open_named(profile: str) -> HardwareProfile:
     Raises:
         InputError: there is neither, or it cannot be used.
     """
-    from hwmodels.profile import ProfileError, open_profile, shipped_profiles
+    from hwmodels.profile import ProfileError, open_profile
     from twin.errors import InputError
     from twin.naming import remedy_for
 

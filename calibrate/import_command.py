@@ -9,6 +9,8 @@ import typer
 from hwmodels.profile import HardwareProfile
 
 Importer = Callable[[Path, str, str, str | None], HardwareProfile]
+_TABLES = "*_perf.*"
+"""Files of an unpacked package that are read."""
 
 
 def _aiconfigurator(path: Path, gpu: str, engine: str, version: str | None) -> HardwareProfile:
@@ -50,11 +52,14 @@ def import_command(
 
     from hwmodels.gpus import GPUS
     from hwmodels.profile import write_profile
+    from twin.cli.output import check_file
     from twin.files import write_bytes
     from twin.naming import lookup
 
     lookup(GPUS, gpu, "GPU")
-    profile = lookup(SOURCES, source, "source")(Path(path), gpu, engine, version)
+    importer = lookup(SOURCES, source, "source")
+    check_file(out, "--out", inputs=[path, *Path(path).rglob(_TABLES)])
+    profile = importer(Path(path), gpu, engine, version)
     if fit:
         from calibrate.holdout import SEED, held_out_errors, without_random_rows
         from calibrate.kernel_fits import with_fits

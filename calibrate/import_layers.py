@@ -18,8 +18,10 @@ def import_layers_command(
     """Turn measurements of whole layers into a hardware profile."""
     from calibrate.sources.layer_profile import read_layer_profile
     from hwmodels.profile import write_profile
+    from twin.cli.output import check_file
     from twin.files import write_bytes
 
+    check_file(out, "--out", inputs=[*Path(folder).rglob("*.csv"), Path(folder) / "meta.yaml"])
     profile = read_layer_profile(Path(folder), tp)
     write_bytes(Path(out), write_profile(profile))
     rows = {name: next(iter(table.values())).size for name, table in profile.tables.items()}

@@ -68,6 +68,7 @@ class Measurement(BaseModel):
         return self
 
 
+_COLUMNS = "a row is one kernel at one shape; docs/profiles.md has the columns"
 _PLAIN = [name for name in Measurement.model_fields if name not in ("shape", "versions")]
 
 
@@ -82,6 +83,13 @@ def read_measurements(path: Path) -> list[Measurement]:
         try:
             found.append(Measurement.model_validate(_nested(raw)))
         except ValidationError as error:
+            missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
+            if missing:
+                raise InputError(
+                    "lacks " + ", ".join(missing),
+                    where=f"{path}, row {number}",
+                    remedy=_COLUMNS,
+                ) from None
             first = error.errors()[0]
             column = ".".join(str(part) for part in first["loc"])
             raise InputError(
@@ -89,7 +97,7 @@ def read_measurements(path: Path) -> list[Measurement]:
                 where=f"{path}, row {number}" + (f", column {column}" if column else ""),
             ) from None
     if not found:
-        raise InputError("no measurements", where=str(path))
+        raise InputError("no measurements", where=str(path), remedy=_COLUMNS)
     return found
 
 
@@ -114,7 +122,12 @@ def _raw_rows(path: Path) -> Iterable[Mapping[str, Any]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return list(csv.DictReader(file))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read measurements ({error})", where=str(path)) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"cannot read measurements ({reason})",
+            where=str(path),
+            remedy="name a CSV or Parquet file",
+        ) from None
 
 
 def _nested(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_json, console_for, emit_json
 
 _ABLATION_HELP = "Leave out one term after the other, and say what the errors are then."
 
@@ -20,9 +20,9 @@ def replay_command(
     from calibrate.replay.ablation import ablate, print_ablation
     from calibrate.replay.replay import replay
     from calibrate.replay.report import as_json, print_replay
-    from calibrate.replay.run_folder import read_run
+    from calibrate.replay.run_folder import input_files, read_run
 
-    check_writable(json_file, None)
+    check_json(json_file, inputs=input_files(folder))
     run, console = read_run(folder), console_for(json_file)
     if ablation:
         without = ablate(run)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
@@ -20,12 +20,24 @@ SCENARIO_SCHEMA_VERSION = 1
 
 EngineName = Literal["vllm", "sglang", "trtllm"]
 
+DEFAULT_VERSIONS: dict[str, str] = {"vllm": "0.33.0", "sglang": "0.5.23", "trtllm": "1.4.0"}
+"""Of each engine the version whose rules are simulated; of TensorRT-LLM the first with all."""
+
 
 class EngineSpec(Strict):
-    """The serving engine and its version."""
+    """The serving engine and its version; left out, the version is the engine's default one."""
 
     name: EngineName = "vllm"
-    version: str = Field("0.33.0", description="as its package names it")
+    version: str = Field(DEFAULT_VERSIONS["vllm"], description="as its package names it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_version(cls, data: Any) -> Any:
+        """Take the default of the engine that is named, not vLLM's."""
+        if isinstance(data, dict) and "version" not in data:
+            own = DEFAULT_VERSIONS.get(str(data.get("name", "vllm")))
+            return data if own is None else {**data, "version": own}
+        return data
 
 
 class ParallelismSpec(Strict):

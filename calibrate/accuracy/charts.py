@@ -1,5 +1,6 @@
 """Residual plots as Vega-Lite specs."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from calibrate.accuracy.groups import is_saturated
@@ -40,7 +41,7 @@ def residuals(name: str, title: str, predictions: Sequence[Prediction], metric: 
             "id": p.row.row_id,
         }
         for p in predictions
-        if not p.why_not
+        if not p.why_not and math.isfinite(error_of(p))
     ]
     heading = f"{short}: error over the measured value, {title}"
     if not rows:

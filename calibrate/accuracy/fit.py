@@ -157,12 +157,14 @@ class Fitter:
         for index, free in enumerate(self.free):
             mine = [place for place, row in enumerate(self.rows) if free.engine in ("", row.engine)]
             column = np.zeros_like(residuals)
+            columns.append(column)
+            if not mine:  # no row speaks of it: it stays where it begins
+                continue
             stepped = logs.copy()
             stepped[index] += _STEP
             part = Fitter([self.rows[place] for place in mine], self._base, self.free, self._pool)
             rows = np.repeat(np.array(mine) * 2, 2) + np.tile([0, 1], len(mine))
             column[rows] = (part.residuals(stepped) - residuals[rows]) / _STEP
-            columns.append(column)
         return np.column_stack(columns)
 
     def _improve(

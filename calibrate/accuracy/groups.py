@@ -80,7 +80,7 @@ def group_of(name: str, predictions: Sequence[Prediction], key: GroupKey | None 
         name,
         len(predictions),
         len(done),
-        Errors.of(p.tpot_error for p in done),
+        Errors.of(p.tpot_error for p in done if p.has_tpot),
         Errors.of(p.ttft_error for p in done),
         key,
     )

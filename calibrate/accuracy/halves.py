@@ -22,6 +22,7 @@ from calibrate.accuracy.rows import Row
 from calibrate.accuracy.scenarios import network_of
 from calibrate.accuracy.serving_fit import MOE_SHARED, ONLY_TRTLLM, SHARED
 from hwmodels.serving_fits import SERVING_FITS
+from twin.errors import InputError
 
 _SPREAD = 0.5  # of the logarithm, around the other groups' numbers
 _ROUNDS = 3
@@ -32,6 +33,9 @@ def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
     """Return the errors on the halves that were not fitted on: a group each, and kinds of network.
 
     Rows alternate between the halves in the order of (tp, concurrency, isl, osl).
+
+    Raises:
+        InputError: no group has rows for both halves.
     """
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -47,8 +51,15 @@ def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
                 by_group[name], key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
             )
             unseen = _unseen_half(ordered, pool)
-            found.append(group_of(name, unseen))
-            kinds[unseen[0].moe] += unseen
+            if unseen:
+                found.append(group_of(name, unseen))
+                kinds[unseen[0].moe] += unseen
+    if not found:
+        raise InputError(
+            f"no group that was fitted on has two rows of at most {UNSATURATED_CLIENTS} clients",
+            where="--halves",
+            remedy="give more rows",
+        )
     pooled = [group_of("dense networks", kinds[False]), group_of("with experts", kinds[True])]
     return [*found, *(group for group in pooled if group.n)]
 

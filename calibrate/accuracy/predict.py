@@ -36,7 +36,8 @@ class Prediction:
     """A row and what was predicted for it.
 
     Attributes:
-        ttft_s, tpot_s: predicted means; NaN if it could not be predicted.
+        ttft_s, tpot_s: predicted means; NaN if it could not be predicted, TPOT also of answers
+            of one token.
         why_not: why it could not; else empty.
         kv_limited: the KV cache does not hold all clients' longest requests at once.
         front_end_limited: the server's process is busy with tokens most of the time.
@@ -52,6 +53,11 @@ class Prediction:
     front_end_limited: bool = False
     moe: bool = False
     fast: bool = False
+
+    @property
+    def has_tpot(self) -> bool:
+        """Whether there is a TPOT to judge: answers of one token have none."""
+        return math.isfinite(self.tpot_error)
 
     @property
     def ttft_error(self) -> float:

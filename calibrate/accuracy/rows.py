@@ -3,9 +3,10 @@
 import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twin.errors import InputError
 from twin.llm.engine_version import ENGINES
@@ -33,7 +34,7 @@ class Row:
         tp: tensor parallel ranks of the attention part.
         attention_dp: data parallel replicas of the attention part.
         ep: ranks that whole experts are dealt to; 1: experts are cut like other matrices.
-        ttft_s, tpot_s: measured means.
+        ttft_s, tpot_s: measured means; answers of one token have no TPOT (NaN).
         where: file and line, for messages.
     """
 
@@ -70,6 +71,24 @@ class Row:
         )  # fmt: skip
 
 
+def read_tables(paths: Iterable[str | Path]) -> list[Row]:
+    """Return the rows of several tables as one.
+
+    Raises:
+        InputError: as `read_rows`, or a name stands for two rows.
+    """
+    rows: dict[str, Row] = {}
+    for row in (row for path in paths for row in read_rows(path)):
+        if row.row_id in rows:
+            raise InputError(
+                f"id {row.row_id!r} stands in {rows[row.row_id].where} already",
+                where=row.where,
+                remedy="give each row an id of its own, and each table once",
+            )
+        rows[row.row_id] = row
+    return list(rows.values())
+
+
 def read_rows(path: str | Path) -> list[Row]:
     """Return the rows of a table.
 
@@ -78,7 +97,7 @@ def read_rows(path: str | Path) -> list[Row]:
     """
     file = Path(path)
     try:
-        with file.open(encoding="utf-8", newline="") as text:
+        with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.DictReader(text)
             missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
             if missing:
@@ -87,17 +106,27 @@ def read_rows(path: str | Path) -> list[Row]:
                     where=str(file),
                     remedy="give a table of closed-loop serving rows",
                 )
-            return [_row(cells, f"{file}:{line}") for line, cells in enumerate(reader, start=2)]
+            rows = [_row(cells, f"{file}:{reader.line_num}") for cells in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read ({reason})", where=str(file)) from None
+    if not rows:
+        raise InputError("holds no rows", where=str(file), remedy="give one line a measurement")
+    return rows
 
 
-def _row(cells: Mapping[str, str | None], where: str) -> Row:
+def _row(cells: Mapping[str | None, Any], where: str) -> Row:
+    if None in cells:
+        raise InputError(
+            f"{len(cells[None])} cells more than columns",
+            where=where,
+            remedy="put a cell that holds a comma in quotes",
+        )
     text = {name: (cells.get(name) or "").strip() for name in _NEEDED}
     engine = _one_of(text["engine"], ENGINES, where, "engine")
     lengths = _one_of(text["lengths"], _LENGTHS, where, "lengths")
     tp, attention_dp, ep = _parallelism(text, where)
+    osl = _count(text, "osl", where)
     return Row(
         row_id=text["id"],
         gpu=text["gpu"],
@@ -107,7 +136,7 @@ def _row(cells: Mapping[str, str | None], where: str) -> Row:
         precision=text["precision"],
         gemm_quant=text["gemm_quant"],
         isl=_count(text, "isl", where),
-        osl=_count(text, "osl", where),
+        osl=osl,
         concurrency=_count(text, "concurrency", where),
         tp=tp,
         pp=_count(text, "pp", where),
@@ -116,7 +145,7 @@ def _row(cells: Mapping[str, str | None], where: str) -> Row:
         # "gap_analysis" rows repeat, rounded, measurements that the table also holds as uniform.
         exact=lengths == "exact" and "gap_analysis" not in text["id"],
         ttft_s=_milliseconds(text, "ttft_ms", where),
-        tpot_s=_milliseconds(text, "tpot_ms", where),
+        tpot_s=_milliseconds(text, "tpot_ms", where) if osl > 1 else math.nan,
         where=where,
     )
 

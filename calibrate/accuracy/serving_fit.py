@@ -15,6 +15,7 @@ from calibrate.accuracy.pool import PredictorPool
 from calibrate.accuracy.recipes import recipe_of
 from calibrate.accuracy.rows import Row
 from calibrate.accuracy.scenarios import network_of
+from twin.errors import InputError
 from twin.llm.engine_version import ENGINES
 
 ROWS_A_GROUP = 16
@@ -108,12 +109,23 @@ def fit_serving(
         jobs: processes.
         per_group: most rows of a group that the fit sees.
         progress: told of each stage that is done.
+
+    Raises:
+        InputError: there are no rows of one of both kinds of networks.
     """
+    calm = [rows_to_fit(rows, per_group, moe=moe) for moe in (False, True)]
+    for kind, found in zip(("dense networks", "networks with experts"), calm, strict=True):
+        if not found:
+            raise InputError(
+                f"no row of {kind} with at most {UNSATURATED_CLIENTS} clients to fit on",
+                where="--fit",
+                remedy="give rows of both dense networks and networks with experts",
+            )
     with PredictorPool(jobs) as pool:
-        dense = _Stage(rows_to_fit(rows, per_group), start_costs(), dense_numbers(ENGINES), pool)
+        dense = _Stage(calm[0], start_costs(), dense_numbers(ENGINES), pool)
         settled = dense.values()
         base = {e: with_fit(costs, e, settled) for e, costs in start_costs().items()}
-        experts = _Stage(rows_to_fit(rows, per_group, moe=True), base, moe_numbers(ENGINES), pool)
+        experts = _Stage(calm[1], base, moe_numbers(ENGINES), pool)
         if progress is not None:
             progress(dense.summary())
             progress(experts.summary())

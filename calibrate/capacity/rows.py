@@ -72,9 +72,7 @@ def read_rows(path: str | Path) -> list[CapacityRow]:
                     where=str(file),
                     remedy="a capacity table has " + ", ".join(REQUIRED),
                 )
-            return [
-                _row(cells, f"{file}, row {number}") for number, cells in enumerate(reader, start=2)
-            ]
+            return [_row(cells, f"{file}, row {reader.line_num}") for cells in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot be read ({error})", where=str(file)) from None
 

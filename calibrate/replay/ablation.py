@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
-from calibrate.replay.replay import METRICS, error_pct, outcome, scenario_of
+from calibrate.replay.replay import METRICS, error_pct, outcome, scenario_of, with_blocks
 from calibrate.replay.run_folder import RunFolder
 from twin.scenario import Scenario
 
@@ -59,7 +59,7 @@ def ablate(run: RunFolder) -> list[Ablated]:
     """Return a run's errors without each term, with the logged block count if there is one."""
     scenario = scenario_of(run)
     if run.logged_blocks is not None:
-        scenario = replace(scenario, num_gpu_blocks=run.logged_blocks)
+        scenario = with_blocks(run, scenario, run.logged_blocks)
     return [
         Ablated(term, error_pct(outcome(run, change(scenario)).predicted, run.measured))
         for term, change in TERMS.items()

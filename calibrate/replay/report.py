@@ -50,7 +50,11 @@ def print_replay(replay: Replay, console: Console) -> None:
         soft_wrap=True,
     )
     if replay.logged is not None:
-        console.print(_table(f"with the {replay.logged.blocks} logged blocks", replay.logged, run))
+        agree = replay.logged.blocks == replay.computed.blocks
+        count = "logged blocks, as many as computed" if agree else "logged blocks"
+        console.print(_table(f"with the {replay.logged.blocks} {count}", replay.logged, run))
+        if agree:
+            return
     title = f"with the {replay.computed.blocks} computed blocks"
     console.print(_table(title, replay.computed, run))
 

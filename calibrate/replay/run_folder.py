@@ -8,6 +8,7 @@ engine logged it) and `layer_profile/`.
 import json
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from twin.workload.readers.fields import place
 Floats = NDArray[np.float64]
 
 _TIMES = ("queued_ts", "first_token_ts", "last_token_ts")
+_BELONG = "trace.jsonl and requests.jsonl must belong together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class RunFolder:
         kv_cache: its `kv_cache` section; empty where the run did not log it.
         vllm_version: as logged.
         measured: what the requests took.
+        output_tokens: answer lengths, shape (n,), in the order of the trace.
         profile: layers measured on the GPU of the run, for its tensor parallelism.
     """
 
@@ -65,13 +68,50 @@ class RunFolder:
     kv_cache: dict[str, Any]
     vllm_version: str
     measured: Latencies
+    output_tokens: NDArray[np.int64]
     profile: HardwareProfile
 
     @property
     def logged_blocks(self) -> int | None:
-        """KV blocks a rank that the engine logged; None: it did not."""
-        blocks = self.kv_cache.get("num_gpu_blocks")
-        return blocks if isinstance(blocks, int) and blocks > 0 else None
+        """KV blocks a rank that the engine logged; None: it did not.
+
+        Raises:
+            InputError: what stands there is no count.
+        """
+        if self.kv_cache.get("num_gpu_blocks") is None:
+            return None
+        return whole(self.kv_cache, "num_gpu_blocks", self.path / "meta.json", 1)
+
+    def check_sent(self, output_tokens: NDArray[np.int64]) -> None:
+        """Refuse a trace of other requests than those recorded.
+
+        Args:
+            output_tokens: answer lengths that the trace asks for, shape (n,).
+
+        Raises:
+            InputError: their number differs, or the length of one.
+        """
+        sent, recorded = len(output_tokens), len(self.output_tokens)
+        if sent != recorded:
+            raise InputError(
+                f"{sent} requests sent, {recorded} recorded", where=str(self.path), remedy=_BELONG
+            )
+        other = np.flatnonzero(output_tokens != self.output_tokens)
+        if other.size:
+            number = int(other[0])
+            raise InputError(
+                f"request {number} has {output_tokens[number]} output tokens in the trace, "
+                f"{self.output_tokens[number]} recorded",
+                where=str(self.path),
+                remedy=_BELONG,
+            )
+
+
+def input_files(path: str | Path) -> list[Path]:
+    """Return the files of a run's folder that are read."""
+    folder = Path(path)
+    names = ("meta.json", "requests.jsonl", "trace.jsonl")
+    return [*(folder / name for name in names), *(folder / "layer_profile").rglob("*.*")]
 
 
 def read_run(path: str | Path) -> RunFolder:
@@ -85,23 +125,28 @@ def read_run(path: str | Path) -> RunFolder:
         raise InputError("no such folder", where=str(folder), remedy="give a recorded vLLM run")
     meta_file = folder / "meta.json"
     meta = _meta(meta_file)
+    for name in ("requests.jsonl", "trace.jsonl"):
+        if not (folder / name).is_file():
+            raise InputError("no such file", where=str(folder / name), remedy="give a whole run")
+    measured, output_tokens = _measured(folder / "requests.jsonl")
     flags = _section(meta, "engine_kwargs", meta_file, required=True)
     return RunFolder(
         path=folder,
         flags=flags,
         kv_cache=_section(meta, "kv_cache", meta_file, required=False),
         vllm_version=str(meta.get("vllm_version", "")),
-        measured=_measured(folder / "requests.jsonl"),
+        measured=measured,
+        output_tokens=output_tokens,
         profile=read_layer_profile(
             folder / "layer_profile", whole(flags, "tensor_parallel_size", meta_file, 1)
         ),
     )
 
 
-def whole(section: dict[str, Any], key: str, where: Path, default: int) -> int:
-    """Return a positive whole number of a meta file, or the default where it says nothing."""
+def whole(section: dict[str, Any], key: str, where: Path | str, default: int | None = None) -> int:
+    """Return a positive whole number, or the default, if there is one, where nothing is said."""
     value = section.get(key)
-    if value is None:
+    if value is None and default is not None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"{key} is {value!r}", where=str(where), remedy="give a number above 0")
@@ -127,20 +172,49 @@ def _section(meta: dict[str, Any], key: str, where: Path, *, required: bool) -> 
     return {}
 
 
-def _measured(path: Path) -> Latencies:
+def _measured(path: Path) -> tuple[Latencies, NDArray[np.int64]]:
     columns: dict[str, list[float]] = {name: [] for name in _TIMES}
     tokens: list[int] = []
-    numbers: list[int] = []
+    rows: dict[int, int] = {}
     for row, record in json_lines(path):
-        for name in _TIMES:
-            columns[name].append(_number(record, name, place(path, row)))
-        tokens.append(round(_number(record, "output_toks", place(path, row))))
-        numbers.append(_sequence_number(record, len(numbers)))
+        where = place(path, row)
+        times = [_number(record, name, where) for name in _TIMES]
+        _check_in_order(times, where)
+        for name, time in zip(_TIMES, times, strict=True):
+            columns[name].append(time)
+        tokens.append(whole(record, "output_toks", where))
+        number = _sequence_number(record, len(rows))
+        if number in rows:
+            raise InputError(
+                f"request {number} stands in row {rows[number]} already",
+                where=where,
+                remedy="give each request once",
+            )
+        rows[number] = row
     if not tokens:
         raise InputError("holds no request", where=str(path))
-    order = np.argsort(np.array(numbers), kind="stable")
+    beyond = max(rows)
+    if beyond >= len(rows):
+        raise InputError(
+            f"request {beyond} is none of the {len(rows)} recorded, which count from 0",
+            where=place(path, rows[beyond]),
+            remedy=_BELONG,
+        )
+    order = np.argsort(np.array(list(rows)), kind="stable")
     queued, first, last = (np.array(columns[name])[order] for name in _TIMES)
-    return latencies(queued, first, last, np.array(tokens, dtype=np.int64)[order])
+    counts = np.array(tokens, dtype=np.int64)[order]
+    return latencies(queued, first, last, counts), counts
+
+
+def _check_in_order(times: list[float], where: str) -> None:
+    """A request is queued, then gets its first token, then its last."""
+    for at, (before, after) in enumerate(pairwise(times)):
+        if after < before:
+            raise InputError(
+                f"{_TIMES[at + 1]} {after} is before {_TIMES[at]} {before}",
+                where=where,
+                remedy="give the engine's own times",
+            )
 
 
 def _number(record: dict[str, Any], key: str, where: str) -> float:

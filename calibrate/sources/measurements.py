@@ -23,12 +23,18 @@ def import_measurements(path: Path, gpu: str, engine: str, version: str | None) 
         InputError: bad rows, none of that GPU and engine, or several versions, drivers or L2
             states of one kernel.
     """
-    rows = [row for row in read_measurements(path) if (row.gpu, row.engine) == (gpu, engine)]
+    every = read_measurements(path)
+    rows = [row for row in every if (row.gpu, row.engine) == (gpu, engine)]
     if version is not None:
         rows = [row for row in rows if row.engine_version == version]
     where = f"{path}, {gpu} under {engine}"
     if not rows or gpu not in GPUS:
-        raise InputError("no measurements of that GPU and engine", where=where)
+        held = sorted({f"{row.gpu} under {row.engine} {row.engine_version}" for row in every})
+        raise InputError(
+            "no measurements of that GPU and engine",
+            where=where if version is None else f"{where} {version}",
+            remedy="the file holds " + ", ".join(held),
+        )
     engine_version = _only(rows, "engine_version", where)
     decode = [row for row in rows if kernel_of(row.kernel) == "decode"]
     facts = {"decode_l2": _only(decode, "l2", where)} if decode else {}

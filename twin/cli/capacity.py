@@ -34,7 +34,10 @@ def capacity_command(
     quantization: Annotated[
         str | None, typer.Option(help="none, fp8, int8 or int4; default: the checkpoint's own.")
     ] = None,
-    block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens a KV block.")] = 16,
+    block_size: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Tokens a KV block; default: the engine's."),
+    ] = None,
     engine: Annotated[str, typer.Option(help="vllm, sglang or trtllm.")] = "vllm",
     engine_version: Annotated[
         str | None, typer.Option(help="The engine's version; default: the newest known.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from twin.cli.output import JSON_HELP, check_writable, console_for, emit_json
+from twin.cli.output import JSON_HELP, check_distinct, check_writable, console_for, emit_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +40,10 @@ def simulate_command(
 
     lookup(dict.fromkeys(ENGINES), engine, "engine")
     check_writable(json_file, out, inputs=[scenario])
+    check_distinct({"--out": out, "--json": json_file})
     overrides = parse_assignments(set_ or [])
     loaded = load_scenario(scenario, overrides)
+    check_writable(json_file, out, inputs=[path for path, _ in loaded.workload.traces])
     console = console_for(json_file)
     started = time.perf_counter()
     result = _run(loaded, console, quiet, engine)

@@ -59,6 +59,10 @@ def _read_bytes(path: Path, max_bytes: int, where: str) -> bytes:
         raise InputError(
             f"its gzip data is damaged or cut short ({error})", where=where, remedy="copy it again"
         ) from None
+    except IsADirectoryError:
+        raise InputError(
+            "cannot be read: it is a folder", where=where, remedy="name the recordings in it"
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=where) from None
 

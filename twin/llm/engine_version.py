@@ -52,6 +52,20 @@ def parse_version(text: str | None) -> Version | None:
     return None
 
 
+def check_version(text: str, where: str) -> None:
+    """Refuse what names no version.
+
+    Raises:
+        InputError: it names none.
+    """
+    if parse_version(text) is None:
+        raise InputError(
+            f"engine version {text!r} is not a version",
+            where=where,
+            remedy="write for example 0.33.0",
+        )
+
+
 def engine_of(text: str) -> str:
     """Return vllm, sglang or trtllm for an engine name in free text.
 

@@ -30,19 +30,18 @@ def weight_dtype(arch: ModelArch, quantization: str | None = None) -> str:
 
     Args:
         arch: the network; its `checkpoint_dtype` is what is on disk.
-        quantization: None: as the checkpoint; "none": bf16; fp8, int8 or int4: quantised at load.
+        quantization: None: as the checkpoint; "none": bf16, as a checkpoint must be already; fp8,
+            int8 or int4: quantised at load.
 
     Raises:
         InputError: unknown format, or another quantisation than the checkpoint already has.
     """
     if quantization is None:
         return _known(arch.checkpoint_dtype, f"checkpoint dtype of {arch.name}")
-    if quantization == "none":
-        return "bf16"
-    asked = _known(quantization, "quantization")
+    asked = "bf16" if quantization == "none" else _known(quantization, "quantization")
     if arch.checkpoint_dtype not in ("bf16", asked):
         raise InputError(
-            f"quantization {asked!r} asked of {arch.name}, whose checkpoint is already "
+            f"quantization {quantization!r} asked of {arch.name}, whose checkpoint is already "
             f"{arch.checkpoint_dtype}",
             remedy="leave quantization out, or name a bf16 checkpoint",
         )

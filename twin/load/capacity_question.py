@@ -1,18 +1,18 @@
 """The question of `twin capacity`: names and numbers in, KV capacity at each TP out."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from hwmodels.gpus import GPUS
 from twin.defaults import resolve
 from twin.errors import InputError
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, capacity_by_tp
+from twin.llm.engine_version import ENGINES, check_version
 from twin.load.resolve import find_arch
+from twin.load.validation import validate
 from twin.naming import lookup
-from twin.policy import EnginePolicy, Quantization
+from twin.policy import EnginePolicy
 from twin.scheduling.vllm_v1 import VLLM_VERSION
 
 
@@ -35,7 +35,7 @@ class CapacityQuestion:
     kv_cache_dtype: str = "auto"
     quantization: str | None = None
     enforce_eager: bool = False
-    block_size: int = 16
+    block_size: int | None = None
     engine: str = "vllm"
     engine_version: str | None = None
     base: Path = Path(".")
@@ -101,43 +101,56 @@ def answer(question: CapacityQuestion) -> CapacityAnswer:
 def _query(question: CapacityQuestion) -> CapacityQuery:
     arch = find_arch(question.model, question.base, "--model")
     gpu = lookup(GPUS, question.gpu, "GPU", where="--gpu")
-    _check_quantization(question.quantization)
-    query = CapacityQuery(
+    version = _version(question)
+    if question.pp != 1 and question.engine != "vllm":
+        raise InputError(
+            f"pp {question.pp} is not simulated for {question.engine}",
+            where="--pp",
+            remedy="use --tp",
+        )
+    policy = resolve(
+        _policy(question),
+        gpu,
+        version or "",
+        arch.max_position,
+        1.0,
+        question.engine,
+    )
+    tokens = question.max_num_batched_tokens
+    return CapacityQuery(
         arch=arch,
         total_memory_bytes=gpu.visible_memory_bytes,
         engine=question.engine,
-        engine_version=_version(question),
+        engine_version=version,
         tp=question.tp,
         pp=question.pp,
         gpu_memory_utilization=question.gpu_memory_utilization,
         max_model_len=question.max_model_len,
-        max_num_batched_tokens=question.max_num_batched_tokens,
+        # What vLLM sets when nobody does; of the others, as in the measured runs.
+        max_num_batched_tokens=policy.max_num_batched_tokens
+        if question.engine == "vllm"
+        else tokens,
         max_num_seqs=question.max_num_seqs,
-        block_size=question.block_size,
+        block_size=question.block_size or policy.block_size,
         quantization=question.quantization,
         kv_cache_dtype=question.kv_cache_dtype,
         enforce_eager=question.enforce_eager,
     )
-    if question.engine != "vllm" or question.max_num_batched_tokens is not None:
-        return query
-    # What vLLM sets when nobody does; only the sizes of the largest step matter here.
-    policy = resolve(EnginePolicy(), gpu, query.engine_version or "", arch.max_position, 1.0)
-    return replace(query, max_num_batched_tokens=policy.max_num_batched_tokens)
+
+
+def _policy(question: CapacityQuestion) -> EnginePolicy:
+    """Return the question's tunables as a policy, so that what a scenario refuses is refused."""
+    names = EnginePolicy.model_fields.keys() & asdict(question).keys()
+    given = {name: getattr(question, name) for name in sorted(names)}
+    kept = {name: value for name, value in given.items() if value is not None}
+    return validate(EnginePolicy, kept, "capacity")
 
 
 def _version(question: CapacityQuestion) -> str | None:
     """The version asked for; else the one vLLM's rules are pinned to, other engines' newest."""
-    if question.engine_version is None and question.engine == "vllm":
+    lookup(dict.fromkeys(ENGINES), question.engine, "engine", where="--engine")
+    if question.engine_version is not None:
+        check_version(question.engine_version, "--engine-version")
+    elif question.engine == "vllm":
         return VLLM_VERSION
     return question.engine_version
-
-
-def _check_quantization(quantization: str | None) -> None:
-    try:
-        TypeAdapter(Quantization | None).validate_python(quantization)
-    except ValidationError:
-        raise InputError(
-            f"unknown quantization {quantization!r}",
-            where="--quantization",
-            remedy="choose one of none, fp8, int8, int4",
-        ) from None

@@ -11,7 +11,7 @@ from twin.errors import InputError
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
 from twin.llm.config_json import read_config
-from twin.llm.engine_version import default_gpu_memory_utilization, parse_version
+from twin.llm.engine_version import check_version, default_gpu_memory_utilization, parse_version
 from twin.llm.layer_profiles import applies, layer_profile_for
 from twin.llm.lowering import Precision
 from twin.llm.models import MODELS, find_model
@@ -19,10 +19,11 @@ from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.naming import lookup
 from twin.policy import MAX_GPU_BLOCKS
-from twin.scenario import Scenario, ScenarioFile
+from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
 from twin.workload.build import LoadedWorkload, load_traces
 
 _SCHEDULER_VERSION = (0, 33, 0)
+_TRTLLM_PRIORITY = (1, 4, 0)
 _PIPELINE_NOTE = (
     "Pipeline parallelism: decisions are held to vLLM 0.33.0's scheduler, times were compared "
     "with no measured run."
@@ -37,8 +38,9 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         base: folder that relative paths in it start from.
         where: how errors name it.
     """
-    arch = find_arch(file.llm, base, where)
+    arch = find_arch(file.llm, base, f"{where}, llm")
     gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
+    _check_engine(file, where)
     _check_parallelism(file, arch, where)
     utilization = default_gpu_memory_utilization(
         file.engine.name,
@@ -81,13 +83,22 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
 
 
 def find_arch(text: str, base: Path, where: str) -> ModelArch:
-    """Return a built-in network, or the one a `config.json` describes."""
+    """Return a built-in network, or the one a `config.json` describes.
+
+    Args:
+        text: its name or path.
+        base: folder that a relative path starts from.
+        where: what named it, for messages.
+
+    Raises:
+        InputError: there is none, or the file cannot be used.
+    """
     if text in MODELS:
         return MODELS[text]
     if "/" in text or text.endswith(".json"):
         _check_not_a_hub_id(text, base, where)
         return read_config(base / text)
-    return lookup(MODELS, text, "model", where=f"{where}, llm" if where else "")
+    return lookup(MODELS, text, "model", where=where)
 
 
 def _check_not_a_hub_id(text: str, base: Path, where: str) -> None:
@@ -97,14 +108,28 @@ def _check_not_a_hub_id(text: str, base: Path, where: str) -> None:
         raise InputError(f"no file {text!r}", where=where, remedy=f"did you mean {known.name!r}?")
 
 
+def _check_engine(file: ScenarioFile, where: str) -> None:
+    name, version = file.engine.name, file.engine.version
+    check_version(version, f"{where}, engine.version")
+    parsed = parse_version(version)
+    if name != "vllm" and parsed == _SCHEDULER_VERSION:
+        raise InputError(
+            f"{version} is a version of vLLM, not of {name}",
+            where=f"{where}, engine.version",
+            remedy=f"give one of {name}, for example {DEFAULT_VERSIONS[name]}",
+        )
+    priority = file.policy.scheduling_policy == "priority"
+    if name == "trtllm" and priority and parsed and parsed < _TRTLLM_PRIORITY:
+        first = ".".join(map(str, _TRTLLM_PRIORITY))
+        raise InputError(
+            f"TensorRT-LLM has no scheduling_policy priority before {first}",
+            where=f"{where}, policy.scheduling_policy",
+            remedy=f"set engine.version to {first} or later, or use fcfs",
+        )
+
+
 def _check_parallelism(file: ScenarioFile, arch: ModelArch, where: str) -> None:
     spec = file.parallelism
-    if parse_version(file.engine.version) is None:
-        raise InputError(
-            f"engine version {file.engine.version!r} is not a version",
-            where=f"{where}, engine.version",
-            remedy="write for example 0.33.0",
-        )
     if spec.pp != 1 and file.engine.name != "vllm":
         raise InputError(
             f"parallelism.pp {spec.pp} is not simulated for {file.engine.name}",
@@ -234,7 +259,7 @@ def _layer_profile(
 
 def _durations_rest_on(file: ScenarioFile, layers: HardwareProfile | None) -> str:
     if layers is None:
-        return f"Step times: {durations_rest_on(file.gpu, file.engine.name)}."
+        return f"Step times: {durations_rest_on(file.gpu, file.engine.name, file.engine.version)}."
     return (
         f"Step times: one layer of {layers.facts['llm']} measured on this GPU with "
         f"{layers.engine} {layers.engine_version}."

@@ -32,13 +32,13 @@ class Archive:
     """Reads the package from a folder or a wheel.
 
     Args:
-        path: a wheel, or a folder that holds `systems/data` at any depth.
+        path: a wheel, or a folder that holds one `systems/data` at any depth.
 
     Attributes:
         release: the package and its version.
 
     Raises:
-        InputError: there is no such data at the path.
+        InputError: there is no such data at the path, or that of several releases.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,6 +59,13 @@ class Archive:
                 where=str(path),
                 remedy="name a wheel of aiconfigurator-core or aiconfigurator, or the folder it "
                 "was unpacked to",
+            )
+        roots = sorted({name[: name.index(_MARK)] for name in names if _key(name) is not None})
+        if len(roots) > 1:
+            raise InputError(
+                f"holds {len(roots)} releases: {', '.join(roots[:3])}{' …' * (len(roots) > 3)}",
+                where=str(path),
+                remedy="name one of them",
             )
 
     def gpus(self) -> list[str]:

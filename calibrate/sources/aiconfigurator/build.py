@@ -22,6 +22,7 @@ from hwmodels.profile import (
     version_numbers,
 )
 from twin.errors import InputError
+from twin.llm.engine_version import check_version
 
 ENGINES = ("vllm", "sglang", "trtllm")
 
@@ -44,8 +45,10 @@ def import_profile(
             the newest without. The profile is named after its GEMM table's version.
 
     Raises:
-        InputError: there is no GEMM or attention of that GPU and engine.
+        InputError: there is no GEMM or attention of that GPU and engine, or `version` is none.
     """
+    if version is not None:
+        check_version(version, "--version")
     archive = Archive(path)
     importer = _Importer(archive, gpu, engine, version)
     gemm = importer.take("gemm", "gemm", lambda rows: gemm_tables(rows, gpu))

@@ -53,6 +53,14 @@ def test_finds_the_numbers_behind_rows(measured):
         assert fit.values[name] == pytest.approx(value, rel=0.25)
 
 
+def test_numbers_of_an_engine_without_rows_stay(measured):
+    free = (*FREE, Free("gap_s", 1.0, engine="sglang"))
+    with PredictorPool(1) as pool:
+        fit = Fitter(measured[:2], base_costs(), free, pool).run(2)
+    assert fit.values["sglang.gap_s"] == 1.0
+    assert fit.values["gap_s"] != FREE[0].start
+
+
 def test_leaving_rows_out_does_not_read_them(measured):
     """Rows that are left out may say anything."""
     spoilt = [replace(r, tpot_s=3 * r.tpot_s) if r.concurrency == 24 else r for r in measured]

@@ -67,6 +67,15 @@ def test_groups_are_by_gpu_engine_model_and_precision():
     ]
 
 
+def test_answers_of_one_token_count_for_ttft_alone():
+    short = replace(prediction(0.5, 0.3), tpot_s=math.nan)
+    found = class_groups([prediction(0.02, 0.1), short])[0]
+    assert (found.n, found.predicted, found.tpot.n, found.ttft.n) == (2, 2, 1, 2)
+    assert found.tpot.median == pytest.approx(2.0)
+    assert len(residuals("tpot", "all", [prediction(), short], METRICS[0]).rows) == 1
+    assert len(residuals("ttft", "all", [prediction(), short], METRICS[1]).rows) == 2
+
+
 def judgement():
     held_out = [replace(p, tpot_s=2 * p.tpot_s) for p in MIXED]
     return Judgement(MIXED, held_out, [True] * 5 + [False])

@@ -1,7 +1,9 @@
+import math
+
 import pytest
 
 from calibrate.accuracy.recipes import recipe_of
-from calibrate.accuracy.rows import read_rows
+from calibrate.accuracy.rows import read_rows, read_tables
 from calibrate.accuracy.scenarios import network_of, scenario_of
 from twin.errors import InputError
 
@@ -87,6 +89,30 @@ def test_missing_column_and_file(tmp_path):
         read_rows(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_rows(tmp_path / "none.csv")
+
+
+def test_tables_as_spreadsheets_write_them(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("\ufeff" + HEAD + "\n\n" + LLAMA + "\n\n" + LLAMA.replace(",126.2,", ",x,"))
+    with pytest.raises(InputError, match=r"rows\.csv:5: ttft_ms is 'x'"):
+        read_rows(path)
+    with pytest.raises(InputError, match=r"rows\.csv:2: 1 cells more than columns"):
+        read_rows(table(tmp_path, LLAMA + ",7"))
+    with pytest.raises(InputError, match="holds no rows"):
+        read_rows(table(tmp_path))
+
+
+def test_ids_are_of_one_row_each(tmp_path):
+    path = table(tmp_path, LLAMA, EXPERTS)
+    assert len(read_tables([path])) == 2
+    with pytest.raises(InputError, match=r"rows\.csv:2: id 'llama_.*' stands in .*rows\.csv:2"):
+        read_tables([path, path])
+
+
+def test_answers_of_one_token_have_no_tpot(tmp_path):
+    cells = LLAMA.split(",")
+    cells[9], cells[18] = "1", ""
+    assert math.isnan(read_rows(table(tmp_path, ",".join(cells)))[0].tpot_s)
 
 
 def test_recipes(tmp_path):

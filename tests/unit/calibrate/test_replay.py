@@ -1,13 +1,15 @@
+import io
 import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from calibrate.cli import app
 from calibrate.replay.replay import error_pct, queued_s, replay, request_error_pct, scenario_of
-from calibrate.replay.report import as_json
+from calibrate.replay.report import as_json, print_replay
 from calibrate.replay.run_folder import Latencies, latencies, read_run
 from twin.engine.layers import LAYER_HOST
 from twin.errors import InputError
@@ -129,6 +131,72 @@ def test_damage_is_named(small_run, name, text, message):
     (small_run / name).write_text(text)
     with pytest.raises(InputError, match=message):
         read_run(small_run)
+
+
+def change(path, number, **values):
+    """Change a record of a JSON-lines file."""
+    lines = path.read_text().splitlines()
+    lines[number] = json.dumps({**json.loads(lines[number]), **values})
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"first_token_ts": 27530.0}, r"row 1: first_token_ts 27530\.0 is before queued_ts"),
+        ({"last_token_ts": 27537.0}, r"row 1: last_token_ts 27537\.0 is before first_token_ts"),
+        ({"request_id": "bench-1"}, "row 2: request 1 stands in row 1 already"),
+        ({"request_id": "bench-300"}, "row 1: request 300 is none of the 300 recorded"),
+        ({"output_toks": 0}, "row 1: output_toks is 0"),
+        ({"output_toks": 5}, "request 0 has 531 output tokens in the trace, 5 recorded"),
+    ],
+)
+def test_impossible_records(small_run, values, message):
+    change(small_run / "requests.jsonl", 0, **values)
+    with pytest.raises(InputError, match=message):
+        scenario_of(read_run(small_run))
+
+
+def test_a_missing_trace_is_of_the_run(small_run):
+    (small_run / "trace.jsonl").unlink()
+    with pytest.raises(InputError, match=r"trace\.jsonl: no such file; give a whole run"):
+        read_run(small_run)
+
+
+def with_meta(folder, section, **values):
+    meta = json.loads((folder / "meta.json").read_text())
+    meta[section].update(values)
+    (folder / "meta.json").write_text(json.dumps(meta))
+    return read_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (-3, "num_gpu_blocks is -3"),
+        ("many", "num_gpu_blocks is 'many'"),
+        (3, "num_gpu_blocks is 3, but one request of max_model_len 32768 needs 2049"),
+    ],
+)
+def test_logged_blocks_that_cannot_be(small_run, blocks, message):
+    with pytest.raises(InputError, match=message):
+        replay(with_meta(small_run, "kv_cache", num_gpu_blocks=blocks))
+
+
+def test_pipeline_stages_are_those_of_the_run(small_run):
+    run = with_meta(small_run, "engine_kwargs", pipeline_parallel_size=2)
+    assert scenario_of(run).file.parallelism.pp == 2
+
+
+def test_equal_counts_are_simulated_and_shown_once(small_run, runs):
+    computed = runs[LLAMA].computed.blocks
+    found = replay(with_meta(small_run, "kv_cache", num_gpu_blocks=computed))
+    assert found.logged is found.computed
+    console = Console(record=True, width=120, file=io.StringIO())
+    print_replay(found, console)
+    text = console.export_text()
+    assert f"with the {computed} logged blocks, as many as computed" in text
+    assert text.count("TTFT measured") == 1
 
 
 def test_a_trace_of_another_run_is_refused(small_run):

@@ -103,6 +103,22 @@ def test_files_without_rows_or_of_no_use_are_refused(tmp_path: Path) -> None:
         read_measurements(tmp_path / "empty.csv")
 
 
+def test_all_missing_columns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("kernel,shape.m,gpu\ngemm.bf16,1,h200_sxm\n")
+    with pytest.raises(InputError, match=r"row 1: lacks seconds_median, .*measured_on; a row is"):
+        read_measurements(path)
+    with pytest.raises(InputError, match=r"\(Is a directory\); name a CSV or Parquet file"):
+        read_measurements(tmp_path)
+
+
+def test_the_columns_are_documented() -> None:
+    page = Path(__file__).parents[3] / "docs" / "profiles.md"
+    section = page.read_text(encoding="utf-8").split("### Own measurements")[1].split("\n## ")[0]
+    for name in Measurement.model_fields:
+        assert f"`{name}" in section.replace("`version.", "`versions."), name
+
+
 def test_rows_become_tables(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     write_measurements(path, ROWS)
@@ -122,5 +138,5 @@ def test_mixed_versions_are_refused_unless_one_is_named(tmp_path: Path) -> None:
         import_measurements(path, "h200_sxm", "triton", None)
     profile = import_measurements(path, "h200_sxm", "triton", "3.6.0")
     assert len(profile.tables["gemm.bf16"]["m"]) == 2
-    with pytest.raises(InputError, match="no measurements of that GPU and engine"):
+    with pytest.raises(InputError, match=r"no measurements of that GPU and engine; the file holds"):
         import_measurements(path, "a100_sxm", "triton", None)

@@ -270,6 +270,60 @@ def test_capacity_beyond_reason(twin, options, says):
     assert_one_line(twin(*arguments, *options), says)
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--model", "llama-9"), "--model: unknown model 'llama-9'"),
+        (("--engine-version", "abc"), "--engine-version: engine version 'abc' is not a version"),
+        (("--engine", "sglang", "--pp", "2"), "--pp: pp 2 is not simulated for sglang"),
+        (
+            ("--max-num-seqs", "4096", "--max-num-batched-tokens", "100"),
+            "max_num_batched_tokens 100 is below max_num_seqs 4096",
+        ),
+        (
+            ("--model", "llama-3.1-8b-fp8", "--quantization", "none"),
+            "quantization 'none' asked of llama-3.1-8b-fp8",
+        ),
+    ],
+)
+def test_capacity_refuses_what_simulate_refuses(twin, options, says):
+    model = () if "--model" in options else ("--model", "llama-3.1-8b")
+    assert_one_line(twin("capacity", *model, "--gpu", "h100_sxm", *options), says)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "says"),
+    [
+        (("llm=llama-3.1-8b-fp8", "policy.quantization=none"), "quantization 'none' asked of"),
+        (("engine.name=sglang",), "engine.version: 0.33.0 is a version of vLLM, not of sglang"),
+        (
+            ("engine.name=trtllm", "engine.version=1.0.0", "policy.scheduling_policy=priority"),
+            "policy.scheduling_policy: TensorRT-LLM has no scheduling_policy priority before 1.4.0",
+        ),
+    ],
+)
+def test_what_a_network_or_an_engine_cannot_have(twin, assignments, says):
+    assert_one_line(simulate(twin, *assignments), says)
+
+
+def test_a_folder_of_recordings(twin, tmp_path):
+    assert_one_line(twin("conformance", str(tmp_path)), "is a folder; name the recordings in it")
+
+
+def test_the_trace_is_never_replaced(twin, tmp_path):
+    trace = tmp_path / "t.csv"
+    trace.write_text(HEADER + ROW)
+    asked = ("simulate", "chat-h100", "--set", "workload.path=t.csv", "--json", "t.csv")
+    assert_one_line(twin(*asked), "would replace the input")
+    assert trace.read_text() == HEADER + ROW
+
+
+def test_one_place_for_two_outputs(twin):
+    assert_one_line(
+        twin("simulate", "chat-h100", "--out", "x", "--json", "./x"), "--out writes there too"
+    )
+
+
 def test_a_version_of_countless_digits_names_none(twin):
     assert_one_line(simulate(twin, f'engine.version="{"9" * 5000}.0"'), "is not a version")
 

@@ -11,6 +11,7 @@ import typer.main
 import yaml
 from pydantic import BaseModel
 
+from calibrate.cli import app as calibrate
 from twin.cli.app import app
 from twin.engine import simulate
 from twin.engine.result import RequestTable, SimulationResult, StepTable
@@ -270,23 +271,28 @@ def commands(command: Any, prefix: str = "twin") -> Iterator[tuple[str, Any]]:
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
+CALIBRATE = dict(commands(typer.main.get_command(calibrate), "twin-calibrate"))
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted({**COMMANDS, **CALIBRATE}))
 def test_every_command_and_option_is_documented(name: str) -> None:
     page = (GUIDE / "commands.md").read_text(encoding="utf-8")
-    heading = f"\n## {name}\n"
+    level = "##" if name in COMMANDS else "###"
+    heading = f"\n{level} {name}\n"
     assert heading in page
-    section = page.split(heading)[1].split("\n## ")[0]
+    section = re.split(r"\n##+ ", page.split(heading)[1])[0]
     cells = [split_row(line)[0] for line in section.splitlines() if line.startswith("|")]
     told = {option for cell in cells for option in re.findall(r"`(--[a-z-]+)", cell)}
-    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    parameters = {**COMMANDS, **CALIBRATE}[name].params
+    options = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
     assert told == {o for o in options if o.startswith("--")} - {"--help"}
 
 
 def test_no_heading_names_a_command_that_is_gone() -> None:
     page = (GUIDE / "commands.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^## (twin .+)$", page, flags=re.MULTILINE)) == set(COMMANDS)
+    told = re.findall(r"^### (twin-calibrate .+)$", page, flags=re.MULTILINE)
+    assert set(told) == set(CALIBRATE)
 
 
 def test_python_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

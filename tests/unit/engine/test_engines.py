@@ -31,14 +31,12 @@ from twin.scheduling.sglang import SglangScheduler
 from twin.scheduling.trtllm import TrtllmScheduler
 
 
-def scenario_of(
-    engine="vllm", version="0.33.0", gpu="h100_sxm", tp=1, llm="llama-3.1-8b", **policy
-):
+def scenario_of(engine="vllm", version=None, gpu="h100_sxm", tp=1, llm="llama-3.1-8b", **policy):
     file = ScenarioFile(
         schema_version=1,
         llm=llm,
         gpu=gpu,
-        engine={"name": engine, "version": version},
+        engine={"name": engine, **({"version": version} if version else {})},
         parallelism={"tp": tp},
         policy=policy,
         workload={

@@ -6,7 +6,9 @@ import yaml
 from twin.engine import simulate
 from twin.errors import InputError
 from twin.load import load_scenario, scenario_from
+from twin.load.capacity_question import CapacityQuestion, answer
 from twin.load.examples import FOLDER
+from twin.scenario import DEFAULT_VERSIONS
 
 TRACE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
 
@@ -73,3 +75,20 @@ def test_eager_engines_keep_no_memory_for_graphs():
 def test_what_the_engine_refuses_at_start_is_refused(policy, says):
     with pytest.raises(InputError, match=says):
         scenario_from({**example(), "policy": policy})
+
+
+@pytest.mark.parametrize(("engine", "tokens"), [("vllm", 16), ("sglang", 1), ("trtllm", 32)])
+def test_what_an_engine_takes_by_default(engine, tokens):
+    scenario = scenario_from({**example(), "engine": {"name": engine}})
+    assert scenario.file.engine.version == DEFAULT_VERSIONS[engine]
+    assert scenario.policy.block_size == tokens
+    asked = CapacityQuestion("llama-3.1-8b", "h100_sxm", engine=engine)
+    assert answer(asked).as_dict()["block_size"] == tokens
+
+
+def test_step_times_name_the_profile_of_the_version():
+    def note(version):
+        return scenario_from({**example(), "engine": {"name": "trtllm", "version": version}}).notes
+
+    assert any("under trtllm 1.0.0rc3" in one for one in note("1.0.0"))
+    assert any("under trtllm 1.3.0rc20" in one for one in note("1.3.0"))
