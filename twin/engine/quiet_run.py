@@ -72,9 +72,24 @@ def one_ahead(
     seen = out + host.update_s
     seen[0] = out[0] + update_s
     calls = _after(now_s, seen)
+    if _keeps_up(now_s, (busy_until_s, float(seen[0])), seconds, host):
+        return RunTimes(calls, starts, ends, seen)
     if (calls + host.schedule_s <= starts).all():  # the GPU never waits for the host
         return RunTimes(calls, starts, ends, seen)
     return _in_turn(now_s, flying, seconds, host)
+
+
+def _keeps_up(now_s: float, first: tuple[float, float], seconds: Floats, host: HostTimes) -> bool:
+    """Whether it is plain to see that the GPU never waits for the host.
+
+    If the shortest step outlasts the host by more than rounding, so do all.
+    """
+    busy_until_s, seen_s = first
+    launched_s = seen_s + host.schedule_s
+    if now_s + host.schedule_s > busy_until_s or launched_s > busy_until_s + float(seconds[0]):
+        return False
+    host_s = host.wake_s + host.update_s + host.schedule_s
+    return host_s + 1e-6 < float(seconds.min())
 
 
 def _in_turn(

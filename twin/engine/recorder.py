@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -113,7 +114,7 @@ class RequestRecorder:
                 self.first_token_s[index] = first_s
             last_s[index] = end_s
             count[index] += steps
-        log.add_run(np.diff(at_s), len(states))
+        log.add_run(at_s, len(states))
 
     def finish(self, states: Iterable[RequestState], at_s: float) -> None:
         """The states end; their last token came now."""
@@ -146,33 +147,61 @@ class RequestRecorder:
 class GapLog:
     """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
 
-    __slots__ = ("_counts", "_values")
+    __slots__ = ("_counts", "_runs", "_values")
 
     def __init__(self) -> None:
         self._values, self._counts = array("d"), array("q")
+        self._runs: list[tuple[int, Floats, int]] = []
 
     def add(self, gap_s: float) -> None:
         """Add one gap."""
-        if self._values and self._values[-1] == gap_s:
+        if self._values and self._values[-1] == gap_s and self._may_grow():
             self._counts[-1] += 1
         else:
-            self._values.append(gap_s)
-            self._counts.append(1)
+            self.add_many(gap_s, 1)
 
     def add_many(self, gap_s: float, times: int) -> None:
         """Add one gap so many times."""
         self._values.append(gap_s)
         self._counts.append(times)
 
-    def add_run(self, gaps_s: Floats, times: int) -> None:
-        """Add each of these gaps so many times."""
-        self._values.frombytes(gaps_s.tobytes())
-        self._counts.extend(array("q", [times]) * gaps_s.size)
+    def add_run(self, at_s: Floats, times: int) -> None:
+        """Add the gaps between these instants, each so many times."""
+        self._runs.append((len(self._values), at_s, times))
 
     def gaps(self) -> Floats:
         """Return all of them, one after another."""
         values = np.array(self._values, dtype=np.float64)
-        return np.repeat(values, np.array(self._counts, dtype=np.int64))
+        counts = np.array(self._counts, dtype=np.int64)
+        parts, done = [], 0
+        for place, at_s, times in self._runs:
+            parts.append(np.repeat(values[done:place], counts[done:place]))
+            parts.append(np.repeat(np.diff(at_s), times))
+            done = place
+        parts.append(np.repeat(values[done:], counts[done:]))
+        return np.concatenate(parts)
+
+    def _may_grow(self) -> bool:
+        """Whether nothing came after the last single gap."""
+        return not self._runs or self._runs[-1][0] < len(self._values)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRun:
+    """KV blocks in use over a run of steps, as a rule that a table writes out.
+
+    Attributes:
+        used_blocks: before the run.
+        taken: blocks that a step takes, by the number of its call modulo their length.
+        call: the first call.
+    """
+
+    used_blocks: int
+    taken: tuple[int, ...]
+    call: int
+
+
+RunColumn = int | Ints | BlockRun
 
 
 class StepRecorder:
@@ -195,7 +224,7 @@ class StepRecorder:
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
         self._busy_s = array("d")
-        self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[int | Ints, ...]]] = []
+        self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[RunColumn, ...]]] = []
 
     def __len__(self) -> int:
         return len(self._start_s) + sum(times[0].size for times, _ in self._runs)
@@ -211,7 +240,7 @@ class StepRecorder:
             append(value)
 
     def record_run(
-        self, times_s: tuple[Floats, Floats, Floats], counts: tuple[int | Ints, ...]
+        self, times_s: tuple[Floats, Floats, Floats], counts: tuple[RunColumn, ...]
     ) -> None:
         """Add steps: arrays of (scheduled, start, end), and columns that are equal or arrays."""
         self._runs.append((times_s, counts))
@@ -251,10 +280,33 @@ class StepRecorder:
         """Return a column of the runs, written out."""
         values = [counts[place] for _, counts in self._runs]
         sizes = [times[0].size for times, _ in self._runs]
-        if all(isinstance(value, int) for value in values):
-            return [np.repeat(np.array(values, dtype=np.int64), sizes)]
-        pairs = zip(values, sizes, strict=True)
-        return [np.broadcast_to(np.asarray(value, dtype=np.int64), n) for value, n in pairs]
+        numbers = [value for value in values if isinstance(value, int)]
+        if len(numbers) == len(values):
+            return [np.repeat(np.array(numbers, dtype=np.int64), sizes)]
+        rules = [value for value in values if isinstance(value, BlockRun)]
+        if len(rules) == len(values) and len({len(rule.taken) for rule in rules}) == 1:
+            return [_written_out(rules, np.array(sizes, dtype=np.int64))]
+        return [_column(value, size) for value, size in zip(values, sizes, strict=True)]
+
+
+def _column(value: RunColumn, size: int) -> Ints:
+    if isinstance(value, BlockRun):
+        return _written_out([value], np.array([size], dtype=np.int64))
+    return np.broadcast_to(np.asarray(value, dtype=np.int64), size)
+
+
+def _written_out(rules: Sequence[BlockRun], sizes: Ints) -> Ints:
+    """Return the blocks in use after each step of some runs, one run after another."""
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    run = np.repeat(np.arange(sizes.size), sizes)
+    calls = np.array([rule.call for rule in rules], dtype=np.int64)
+    taken = np.array([rule.taken for rule in rules], dtype=np.int64)
+    call = calls[run] + np.arange(run.size) - starts[run]
+    sums = np.cumsum(taken[run, call % taken.shape[1]])
+    before = np.concatenate(([0], sums))[starts]
+    used = np.array([rule.used_blocks for rule in rules], dtype=np.int64)
+    found: Ints = used[run] + sums - before[run]
+    return found
 
 
 def _ends(at_s: Floats) -> tuple[float, float]:

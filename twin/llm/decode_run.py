@@ -32,19 +32,18 @@ class DecodePart:
         piece, last = self.piece, self.kv_tokens + self.steps * self.seqs
         kv = np.arange(self.kv_tokens, last, self.seqs)
         seconds: Floats = np.asarray(piece.base_s + piece.slope_s * kv, dtype=np.float64)
-        # Both lines are monotone: who is longer at both ends is longer in between.
-        if self._waits(self.kv_tokens) or self._waits(last - self.seqs):
+        if not piece.never_waits:
             launched_s = piece.launch_base_s + piece.launch_slope_s * kv
             seconds = np.where(seconds < launched_s, launched_s, seconds)
         return seconds
 
     def bound(self, steps: int) -> int | Ints:
         """Return what limits each of the first steps: one number if it is the same."""
-        first, last = self.kv_tokens, self.kv_tokens + (steps - 1) * self.seqs
-        bounds = self._bound(first), self._bound(last)
-        if bounds[0] == bounds[1]:
-            return bounds[0]
-        found = [self._bound(kv) for kv in range(first, last + 1, self.seqs)]
+        piece = self.piece
+        if piece.only_bound is not None:
+            return piece.only_bound
+        last = self.kv_tokens + steps * self.seqs
+        found = [piece.bound_at(kv) for kv in range(self.kv_tokens, last, self.seqs)]
         return np.array(found, dtype=np.int64)
 
     def by_source(self, steps: int) -> list[float]:
@@ -53,28 +52,11 @@ class DecodePart:
         found = [steps * share for share in piece.by_source]
         kv_sum = steps * self.kv_tokens + self.seqs * (steps * (steps - 1) // 2)
         found[piece.source] += steps * piece.attention_base_s + piece.slope_s * kv_sum
-        last = self.kv_tokens + (steps - 1) * self.seqs
-        if self._waits(self.kv_tokens) or self._waits(last):
-            for kv in range(self.kv_tokens, last + 1, self.seqs):
-                found[piece.launch_source] += max(0.0, self._short_s(kv))
+        if not piece.never_waits:
+            last = self.kv_tokens + steps * self.seqs
+            for kv in range(self.kv_tokens, last, self.seqs):
+                found[piece.launch_source] += max(0.0, piece.short_s(kv))
         return found
-
-    def _short_s(self, kv: int) -> float:
-        piece = self.piece
-        launched_s = piece.launch_base_s + piece.launch_slope_s * kv
-        return launched_s - (piece.base_s + piece.slope_s * kv)
-
-    def _waits(self, kv: int) -> bool:
-        """Whether a step waits for its launches."""
-        return self._short_s(kv) > 0
-
-    def _bound(self, kv: int) -> int:
-        piece = self.piece
-        if piece.base_s + piece.slope_s * kv < piece.launch_base_s + piece.launch_slope_s * kv:
-            return piece.launch_bound
-        shares = list(piece.by_bound)
-        shares[piece.bound] += piece.attention_base_s + piece.slope_s * kv
-        return shares.index(max(shares))
 
 
 class DecodeRun:

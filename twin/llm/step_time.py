@@ -7,6 +7,7 @@ multiply-add, and a run of such steps can be advanced by `decode_form` without a
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from hwmodels.ops import Bound, CostModel, Source
 from twin.llm.arch import ModelArch
@@ -87,7 +88,7 @@ class _DecodeStep:
     lines: dict[int, tuple[float, _Line]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DecodePiece:
     """What decode-only steps of one batch share as long as their KV stays on one line.
 
@@ -97,6 +98,7 @@ class DecodePiece:
     Attributes:
         bound, source: of attention; the rest has the shares `by_bound` and `by_source`.
         launch_bound, launch_source: what waiting for launches counts as.
+        first_kv: where the line begins.
     """
 
     base_s: float
@@ -109,8 +111,33 @@ class DecodePiece:
     source: int
     by_bound: tuple[float, ...]
     by_source: tuple[float, ...]
+    first_kv: int
     launch_bound: int = _LAUNCH
     launch_source: int = _PHYSICS
+
+    def short_s(self, kv: int) -> float:
+        """Return by how much launching takes longer than the GPU; negative: it does not."""
+        launched_s = self.launch_base_s + self.launch_slope_s * kv
+        return launched_s - (self.base_s + self.slope_s * kv)
+
+    def bound_at(self, kv: int) -> int:
+        """Return what limits a step."""
+        if self.base_s + self.slope_s * kv < self.launch_base_s + self.launch_slope_s * kv:
+            return self.launch_bound
+        shares = list(self.by_bound)
+        shares[self.bound] += self.attention_base_s + self.slope_s * kv
+        return shares.index(max(shares))
+
+    @cached_property
+    def never_waits(self) -> bool:
+        """Whether no step on the line waits for its launches (both lines are monotone)."""
+        return self.short_s(self.first_kv) < 0 and self.short_s(self.last_kv) < 0
+
+    @cached_property
+    def only_bound(self) -> int | None:
+        """What limits every step on the line; None: it changes."""
+        first, last = self.bound_at(self.first_kv), self.bound_at(self.last_kv)
+        return first if first == last else None
 
 
 class StepTimer:
@@ -176,6 +203,7 @@ class StepTimer:
         self._heads: dict[int, OpSum] = {}
         self._lines: dict[tuple[int, int], _Line] = {}
         self._decode_steps: dict[tuple[int, int], _DecodeStep] = {}
+        self._pieces: dict[tuple[int, int], DecodePiece] = {}
 
     def time(self, shape: BatchShape) -> StepTime:
         """Return the duration of a step of that shape."""
@@ -232,6 +260,13 @@ class StepTimer:
 
     def decode_piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
         """Return all that `time` goes by for decode-only steps from here on."""
+        place = seqs, _knot(kv_tokens / seqs)
+        piece = self._pieces.get(place)
+        if piece is None:
+            piece = self._pieces[place] = self._piece(seqs, kv_tokens)
+        return piece
+
+    def _piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
         step, base_s, line = self._decode_line(seqs, seqs, kv_tokens)
         launch_base_s, launch_slope_s = self._launch_line(step.floor_s, base_s, line.slope_s)
         return DecodePiece(
@@ -245,6 +280,7 @@ class StepTimer:
             line.source,
             tuple(step.dense.by_bound),
             tuple(step.dense.by_source),
+            min(kv_tokens, _knot_kv(seqs, _knot(kv_tokens / seqs))),
         )
 
     def _launch_line(self, floor_s: float, base_s: float, slope_s: float) -> tuple[float, float]:

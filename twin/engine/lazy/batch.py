@@ -7,9 +7,6 @@ by the block size names: a histogram of remainders says how many blocks each cal
 
 from collections import defaultdict
 
-import numpy as np
-from numpy.typing import NDArray
-
 from twin.request import RequestState
 
 _NEVER = 2**62
@@ -98,10 +95,17 @@ class DecodeBatch:
         """Return who samples its last token in this call."""
         return self._lasts.pop(call, [])
 
-    def blocks_of_run(self, call: int, calls: int) -> NDArray[np.int64]:
-        """Return the blocks that each of some calls takes, `call` the first, nobody changing."""
-        phases = np.array(self._phases, dtype=np.int64)
-        return phases[(-np.arange(call, call + calls)) % self._size]
+    def taken_by_call(self) -> tuple[int, ...]:
+        """Return the blocks a call takes, by its number modulo the block size, nobody changing."""
+        return (self._phases[0], *self._phases[:0:-1])
+
+    def blocks_of_run(self, call: int, calls: int) -> int:
+        """Return the blocks that some calls take, `call` the first, nobody changing."""
+        rounds, rest = divmod(calls, self._size)
+        taken, size = rounds * self.seqs, self._size
+        for number in range(call, call + rest):
+            taken += self._phases[-number % size]
+        return taken
 
     def next_change(self, *, with_lasts: bool) -> int:
         """Return the first call whose decodes are not those of the last one; -1: the next.

@@ -8,14 +8,12 @@ to the plain scheduler, which goes on until the engine is idle again.
 from collections import deque
 from collections.abc import Generator
 
-import numpy as np
-
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.fast import FEWEST_STEPS, FastReplica, Ride
 from twin.engine.lazy.core import Call, LazyCore
 from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
-from twin.engine.recorder import GapLog, RequestRecorder, StepRecorder
+from twin.engine.recorder import BlockRun, GapLog, RequestRecorder, StepRecorder
 from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
 from twin.llm.step_time import StepTimer
 from twin.request import Request
@@ -246,22 +244,22 @@ class LazyReplica(FastReplica):
             first = flights[0].call if flights else Call(core.call, None, seqs, seqs)
             self._hear(first, float(seen_s[0]), requests)
             if seen > 1:
-                self._gaps(requests).add_run(np.diff(seen_s), seqs)
+                self._gaps(requests).add_run(seen_s, seqs)
                 self._seen_s = float(seen_s[-1])
                 self._seen_call = first.number + seen - 1
         if not launched:
             return
-        taken = np.add.accumulate(core.batch.blocks_of_run(core.call, launched))
-        used = self._vllm.usable_blocks - core.free_blocks + taken
+        used = self._vllm.usable_blocks - core.free_blocks
+        blocks = BlockRun(used, core.batch.taken_by_call(), core.call)
         steps.record_run(
             (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
             (
-                self.index, 0, seqs, len(core.running), len(core.waiting), used, 0,
+                self.index, 0, seqs, len(core.running), len(core.waiting), blocks, 0,
                 ride.decodes.bound(launched),
             ),
         )  # fmt: skip
         end_s = self._count_time(ride, launched)
-        core.skip(launched, int(taken[-1]))
+        core.skip(launched, core.batch.blocks_of_run(core.call, launched))
         if flights:
             call = Call(core.call - 1, None, seqs, seqs)
             call.lasts = core.batch.lasts(call.number)
