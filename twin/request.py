@@ -42,13 +42,13 @@ class SegmentContent:
     def block_keys(self, block_size: int, num_tokens: int) -> list[int]:
         """See `Content.block_keys`: the segment holding a block's last token names the block."""
         keys: list[int] = []
-        last = len(self.ids) - 1
-        segment = 0
-        for index in range(num_tokens // block_size):
-            position = (index + 1) * block_size - 1
-            while segment < last and self.ends[segment] <= position:
-                segment += 1
-            keys.append(self.ids[segment] << _INDEX_BITS | index)
+        blocks, last = num_tokens // block_size, len(self.ids) - 1
+        for segment, (identity, end) in enumerate(zip(self.ids, self.ends, strict=True)):
+            # The first block whose last token lies beyond this segment.
+            beyond = blocks if segment == last else min(blocks, end // block_size)
+            if beyond > len(keys):
+                first = identity << _INDEX_BITS
+                keys.extend(range(first | len(keys), (first | (beyond - 1)) + 1))
         return keys
 
 

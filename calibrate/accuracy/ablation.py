@@ -43,7 +43,6 @@ TERMS = (
     Term("client turnaround", _without("turnaround_s")),
     Term("all-reduce", _without("collective", _TINY)),
     Term("small kernels", _without("elementwise", _TINY)),
-    Term("factor on 8-bit decode attention", _without("decode_8bit", 1.0)),
     Term("factor on compute-bound kernels", _without("compute", 1.0)),
     Term("extra of all-reduces over 8 ranks", _without("wide_all_reduce_s")),
     Term("overlap of 8-bit products", _without("product_overlap_s")),

@@ -104,9 +104,8 @@ class BlockPool:
         """Make the blocks at the positions `full` of a request findable under their keys."""
         if self.cache is None:
             return
-        insert = self.cache.insert
-        for position in full:
-            insert(keys[position], blocks[position])
+        start, stop = full.start, full.stop
+        self.cache.insert_run(keys[start:stop], blocks[start:stop])
 
     def free_order(self) -> list[int]:
         """Return the free blocks, next to be handed out first."""

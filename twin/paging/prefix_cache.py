@@ -32,13 +32,15 @@ class PrefixCache:
             hits.append(block)
         return hits
 
-    def insert(self, key: int, block: int) -> None:
-        """Make `block`, which has no key yet, findable under `key`."""
-        self.key_of[block] = key
-        if key in self._first:
-            self._twins.setdefault(key, []).append(block)
-        else:
-            self._first[key] = block
+    def insert_run(self, keys: Sequence[int], blocks: Sequence[int]) -> None:
+        """Make blocks, which have no key yet, findable, each under its key and in this order."""
+        key_of, first = self.key_of, self._first
+        for key, block in zip(keys, blocks, strict=True):
+            key_of[block] = key
+            if key in first:
+                self._twins.setdefault(key, []).append(block)
+            else:
+                first[key] = block
 
     def forget(self, block: int) -> None:
         """Drop the content of `block`; its oldest twin, if any, takes its place."""
@@ -46,12 +48,13 @@ class PrefixCache:
         if key is None:
             return
         self.key_of[block] = None
-        twins = self._twins.get(key, [])
+        twins = self._twins.get(key)
+        if twins is None:
+            del self._first[key]
+            return
         if self._first[key] != block:
             twins.remove(block)
-        elif twins:
-            self._first[key] = twins.pop(0)
         else:
-            del self._first[key]
+            self._first[key] = twins.pop(0)
         if not twins:
-            self._twins.pop(key, None)
+            del self._twins[key]
