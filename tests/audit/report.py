@@ -121,9 +121,12 @@ def closed_loop_rows() -> str:
 Every vLLM row of `silicon/hopper_serving_dev.csv` with a dense network: Llama-3.1-70B FP8 on H200,
 tp 1 to 8, 4 to 64 requests in flight, lengths uniform on [0.8 L, L], 10 requests a client, prefix
 caching off, engine defaults of 0.33.0 (the rows name no version). Absolute errors of the mean TPOT
-and TTFT in per cent, median / mean / P90, and the mean signed error: measured kernels as they
-stand, nothing fitted on these rows; only the host times are middles of ranges that closed-loop
-measurements of this kind once called for.
+and TTFT in per cent, median / mean / P90, and the mean signed error.
+
+Costs are fitted with a part of these very rows: they are one of the fitted groups, so this table
+is a check of the whole simulator and no proof of the costs. Errors with the group left out of the
+fit, and with the flags and version that the runs most likely had, stand in
+[accuracy](accuracy.md).
 
 {table(heads, lines)}
 
