@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hwmodels.gpus import GPUS
+from hwmodels.host import host_costs_for
 from hwmodels.profile import HardwareProfile
 from hwmodels.provenance import durations_rest_on
 from hwmodels.spec import GpuSpec
@@ -257,9 +258,17 @@ def _layer_profile(
     return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
 
 
+_FITTED = (
+    "Host times and corrections of kernels are fitted to closed-loop runs on H100 and H200; "
+    "networks with experts are less certain."
+)
+
+
 def _durations_rest_on(file: ScenarioFile, layers: HardwareProfile | None) -> str:
     if layers is None:
-        return f"Step times: {durations_rest_on(file.gpu, file.engine.name, file.engine.version)}."
+        kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
+        fitted = host_costs_for(file.engine.name, file.engine.version).fitted
+        return f"Step times: {kernels}." + (f" {_FITTED}" if fitted else "")
     return (
         f"Step times: one layer of {layers.facts['llm']} measured on this GPU with "
         f"{layers.engine} {layers.engine_version}."
