@@ -134,17 +134,23 @@ def test_an_unknown_knob_names_the_nearest():
         validate(ScenarioFile, data, "x")
 
 
+def old_trtllm(**policy):
+    """A version whose server is known to have one process for all tokens."""
+    return scenario_of("trtllm", version="1.1.0", **policy)
+
+
 def test_the_servers_process_counts_where_it_can_limit():
     host = replace(host_costs_for("trtllm"), front_end_event_s=1e-4)
-    assert front_end_event_s(scenario_of("trtllm"), host) == 1e-4
-    assert front_end_event_s(scenario_of("trtllm", trtllm={"stream_interval": 9}), host) == 1e-4
-    assert front_end_event_s(scenario_of("trtllm", trtllm={"stream_interval": 10}), host) == 0.0
-    workers = scenario_of("trtllm", trtllm={"num_postprocess_workers": 2})
+    assert front_end_event_s(old_trtllm(), host) == 1e-4
+    assert front_end_event_s(old_trtllm(trtllm={"stream_interval": 9}), host) == 1e-4
+    assert front_end_event_s(old_trtllm(trtllm={"stream_interval": 10}), host) == 0.0
+    workers = old_trtllm(trtllm={"num_postprocess_workers": 2})
     assert front_end_event_s(workers, host) == 0.0
+    assert front_end_event_s(scenario_of("trtllm", version="1.2.0"), host) == 0.0
 
 
 def test_a_slow_server_process_holds_tokens_back():
-    scenario = scenario_of("trtllm")
+    scenario = old_trtllm()
     costs = engine_costs(scenario)
     slow = replace(costs, host=replace(costs.host, front_end_event_s=20e-3))
     free = replace(costs, host=replace(costs.host, front_end_event_s=0.0))
@@ -157,7 +163,7 @@ def test_a_slow_server_process_holds_tokens_back():
 
 
 def test_long_intervals_bring_tokens_together():
-    scenario = scenario_of("trtllm", trtllm={"stream_interval": 5})
+    scenario = old_trtllm(trtllm={"stream_interval": 5})
     costs = engine_costs(scenario)
     host = replace(costs.host, front_end_event_s=1e-4)
     result = simulate(scenario, costs=replace(costs, host=host))
