@@ -51,6 +51,26 @@ class HostCosts:
     eager_op_s: float | None = None
     front_end_event_s: float = 0.0
 
+    def launch_s(self, seqs: int) -> float:
+        """Return the seconds of deciding and launching a step of so many sequences."""
+        return self.schedule_s + self.schedule_per_seq_s * seqs
+
+    def process_s(self, seqs: int) -> float:
+        """Return the seconds of processing the output of a step of so many sequences."""
+        return self.update_s + self.update_per_seq_s * seqs
+
+    def out_s(self, now_s: float, end_s: float, seqs: int, *, empty: bool) -> float:
+        """Return when the tokens of a step leave the engine.
+
+        Args:
+            now_s: from when on the step is waited for.
+            end_s: when the GPU is done with it, or its launch if it is `empty`.
+            seqs: sequences of the step.
+            empty: it runs no tokens, so nobody has to be woken.
+        """
+        seen_s = end_s if empty else end_s + self.wake_s
+        return max(now_s, seen_s) + self.process_s(seqs)
+
 
 # 0.3 ms a step (middle of 0.1-0.5) halved between scheduling and update; 0.02 ms a sequence
 # (geometric middle of 0.01-0.04) likewise; 4 ms a request (middle of 3-5). No figure for the

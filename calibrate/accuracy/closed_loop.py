@@ -17,10 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from hwmodels.host import HostCosts
+from twin.engine.replica import NOTHING_SCHEDULED_S
 from twin.llm.step_time import StepTime
 from twin.step import BatchShape
-
-_NOTHING_SCHEDULED_S = 1e-3
 
 
 class Timer(Protocol):
@@ -190,7 +189,7 @@ class ClosedLoop:
             if in_flight:
                 self._finish_step(*in_flight.popleft())
             if not executed and policy.has_unfinished():
-                self._now += _NOTHING_SCHEDULED_S
+                self._now += NOTHING_SCHEDULED_S
         handled_s = sum(self._output) * self._host.front_end_event_s
         return LoopTimes(
             np.array(self._arrival_s),
@@ -212,8 +211,8 @@ class ClosedLoop:
             self._policy.add(heappop(due)[1])
 
     def _launch(self) -> tuple[bool, float]:
-        host, decided = self._host, self._policy.decide()
-        launched_s = self._now + (host.schedule_s + host.schedule_per_seq_s * decided.seqs)
+        decided = self._policy.decide()
+        launched_s = self._now + self._host.launch_s(decided.seqs)
         if decided.shape is None:
             if self._policy.launches_empty:
                 self._in_flight.append((decided, launched_s, True))
@@ -225,9 +224,7 @@ class ClosedLoop:
 
     def _finish_step(self, done: Pass, end_s: float, empty: bool) -> None:
         host = self._host
-        seen_s = end_s if empty else end_s + host.wake_s
-        update_s = host.update_s + host.update_per_seq_s * done.seqs
-        self._now = now = max(self._now, seen_s) + update_s
+        self._now = now = host.out_s(self._now, end_s, done.seqs, empty=empty)
         self._policy.process(done)
         event_s = host.front_end_event_s
         if event_s and done.shape is not None:
@@ -266,9 +263,9 @@ class ClosedLoop:
         policy, host = self._policy, self._host
         seqs, kv = policy.decoding, policy.kv_tokens
         done, end_s, _ = self._in_flight[0]
-        schedule_s = host.schedule_s + host.schedule_per_seq_s * seqs
-        update_s = host.update_s + host.update_per_seq_s * done.seqs
-        later_update_s = host.update_s + host.update_per_seq_s * seqs
+        schedule_s = host.launch_s(seqs)
+        update_s = host.process_s(done.seqs)
+        later_update_s = host.process_s(seqs)
         wake_s, now, steps = host.wake_s, self._now, 0
         event_s, handled_s = host.front_end_event_s, self._front_end_free_s
         tokens = done.shape.sampled_seqs if done.shape else 0
@@ -297,8 +294,8 @@ class ClosedLoop:
         """Nothing is in flight while a step is decided (queue depth 1); return the steps."""
         policy, host = self._policy, self._host
         seqs, kv = policy.decoding, policy.kv_tokens
-        schedule_s = host.schedule_s + host.schedule_per_seq_s * seqs
-        update_s = host.update_s + host.update_per_seq_s * seqs
+        schedule_s = host.launch_s(seqs)
+        update_s = host.process_s(seqs)
         now, end_s, steps = self._now, self._gpu_free_s, 0
         event_s, handled_s = host.front_end_event_s, self._front_end_free_s
         base_s, slope_s, last_kv = self._timer.decode_form(seqs, kv + seqs)

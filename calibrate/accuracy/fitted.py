@@ -37,9 +37,10 @@ def fitted_costs(fits: Mapping[str, Any] = SERVING_FITS) -> dict[str, ServingCos
 
 def held_out_costs(row: Row, fits: Mapping[str, Any] = SERVING_FITS) -> ServingCosts | None:
     """Return costs fitted without the row's group; None: the group was never fitted on."""
-    values = fits["left_out"].get(group_name(row))
-    if values is None:
+    left_out = fits["left_out"].get(group_name(row))
+    if left_out is None:
         return None
+    values = {**fits.get("values", {}), **left_out}
     return with_fit(base_costs()[row.engine], row.engine, values)
 
 

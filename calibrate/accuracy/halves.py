@@ -9,18 +9,22 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from calibrate.accuracy.costs import ServingCosts
 from calibrate.accuracy.fit import Fitter, Free
 from calibrate.accuracy.fitted import group_name, held_out_costs
 from calibrate.accuracy.groups import UNSATURATED_CLIENTS, Group, group_of
 from calibrate.accuracy.pool import PredictorPool
 from calibrate.accuracy.predict import Prediction
-from calibrate.accuracy.recipes import recipe_of
 from calibrate.accuracy.rows import Row
 from calibrate.accuracy.scenarios import network_of
-from calibrate.accuracy.serving_fit import MOE_SHARED, ONLY_TRTLLM, SHARED
+from calibrate.accuracy.serving_fit import (
+    MOE_SHARED,
+    ONLY_TRTLLM,
+    SHARED,
+    by_settings,
+    may_steer,
+    spread,
+)
 from hwmodels.serving_fits import SERVING_FITS
 from twin.errors import InputError
 
@@ -40,17 +44,13 @@ def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         name = group_name(row)
-        calm = row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative
-        if calm and name in SERVING_FITS["left_out"] and network_of(row) is not None:
+        if may_steer(row) and name in SERVING_FITS["left_out"] and network_of(row) is not None:
             by_group[name].append(row)
     found: list[Group] = []
     kinds: dict[bool, list[Prediction]] = {False: [], True: []}
     with PredictorPool(jobs) as pool:
         for name in sorted(by_group):
-            ordered = sorted(
-                by_group[name], key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
-            )
-            unseen = _unseen_half(ordered, pool)
+            unseen = _unseen_half(by_settings(by_group[name]), pool)
             if unseen:
                 found.append(group_of(name, unseen))
                 kinds[unseen[0].moe] += unseen
@@ -67,8 +67,7 @@ def judge_halves(rows: Sequence[Row], jobs: int) -> list[Group]:
 def _unseen_half(rows: Sequence[Row], pool: PredictorPool) -> list[Prediction]:
     """Fit on every other row, and predict those between them that are not saturated."""
     seen, unseen = list(rows[0::2]), list(rows[1::2])
-    places = np.linspace(0, len(seen) - 1, min(_MOST_ROWS, len(seen)))
-    chosen = [seen[round(place)] for place in places]
+    chosen = spread(seen, _MOST_ROWS)
     engine, costs = rows[0].engine, held_out_costs(rows[0])
     if costs is None:
         raise ValueError(f"{group_name(rows[0])} has no held-out fit")

@@ -84,16 +84,28 @@ def rows_to_fit(
         arch = network_of(row)
         if arch is None or (arch.moe is not None) is not moe:
             continue
-        if row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative:
+        if may_steer(row):
             by_group[group_name(row)].setdefault(row.measurement, row)
     chosen: list[Row] = []
     for name in sorted(by_group):
-        group = sorted(
-            by_group[name].values(), key=lambda r: (r.tp, r.concurrency, r.isl, r.osl, r.row_id)
-        )
-        places = np.linspace(0, len(group) - 1, min(per_group, len(group)))
-        chosen += [group[round(place)] for place in places]
+        chosen += spread(by_settings(by_group[name].values()), per_group)
     return chosen
+
+
+def may_steer(row: Row) -> bool:
+    """Whether a fit may see a row: few clients, and no drafting that nobody simulates."""
+    return row.concurrency <= UNSATURATED_CLIENTS and not recipe_of(row).speculative
+
+
+def by_settings(rows: Iterable[Row]) -> list[Row]:
+    """Return rows in the order of their ranks, clients and lengths."""
+    return sorted(rows, key=lambda row: (row.tp, row.concurrency, row.isl, row.osl, row.row_id))
+
+
+def spread(rows: Sequence[Row], most: int) -> list[Row]:
+    """Return at most so many rows, evenly over all of them."""
+    places = np.linspace(0, len(rows) - 1, min(most, len(rows)))
+    return [rows[round(place)] for place in places]
 
 
 def fit_serving(
@@ -130,14 +142,17 @@ def fit_serving(
             progress(dense.summary())
             progress(experts.summary())
         both = {**settled, **experts.values()}
-        left_out = {group: {**both, **dense.values_without(group)} for group in dense.groups}
-        left_out |= {group: {**both, **experts.values_without(group)} for group in experts.groups}
+        left_out = {
+            group: stage.values_without(group)
+            for stage in (dense, experts)
+            for group in stage.groups
+        }
     return {
         "fitted_on": f"{len(dense.rows)} unsaturated rows of {len(dense.groups)} groups of dense "
         f"networks and {len(experts.rows)} of {len(experts.groups)} with experts",
         "groups": sorted(left_out),
         "values": _rounded({**FIXED, **both}),
-        "left_out": {name: _rounded({**FIXED, **left_out[name]}) for name in sorted(left_out)},
+        "left_out": {name: _rounded(left_out[name]) for name in sorted(left_out)},
     }
 
 
@@ -189,7 +204,10 @@ def start_costs() -> dict[str, ServingCosts]:
 
 
 def literal(fits: dict[str, Any]) -> str:
-    """Return the source of `hwmodels/serving_fits.py`."""
+    """Return the source of `hwmodels/serving_fits.py`.
+
+    `left_out` holds what a group had a say in; the other numbers are those of `values`.
+    """
     head = (
         '"""Costs of serving engines, fitted to measured closed-loop rows.\n\n'
         "Written by `twin-calibrate accuracy CSV --fit`; do not edit by hand. What the numbers "

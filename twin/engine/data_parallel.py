@@ -150,7 +150,7 @@ class LockstepRank(Replica):
                 room = executed and len(in_flight) < scheduler.queue_depth
             if in_flight and not room:
                 step = in_flight.popleft()
-                yield clock.at(self._out_s(clock.now, step))
+                yield clock.at(step.out_s(self._host, clock.now))
                 self._process(step.plan, requests, on_end)
             report(self, self._rank, self._iteration, self._coordinator, clock.now)
             idle_iterations = 0 if executed else idle_iterations + 1
@@ -171,7 +171,7 @@ class LockstepRank(Replica):
         """Schedule; launch with the peers if that gave tokens; return whether it did."""
         now, host = self._clock.now, self._host
         plan = self.scheduler.schedule()
-        ready_s = now + (host.schedule_s + host.schedule_per_seq_s * len(plan.scheduled))
+        ready_s = now + host.launch_s(len(plan.scheduled))
         if ready_s > now:
             yield self._clock.at(ready_s)
         if not plan.total_tokens:

@@ -125,15 +125,10 @@ class FastReplica(Replica):
         seqs, kv_tokens, calls = batch
         decodes = DecodeRun(self._step_timer, seqs, kv_tokens + seqs, min(calls, _MOST_STEPS))
         host, now = self._host, self._clock.now
-        times = HostTimes(
-            host.schedule_s + host.schedule_per_seq_s * seqs,
-            host.wake_s,
-            host.update_s + host.update_per_seq_s * seqs,
-        )
+        times = HostTimes(host.launch_s(seqs), host.wake_s, host.process_s(seqs))
         if flying is not None:
-            end_s, seqs = flying
-            update_s = host.update_s + host.update_per_seq_s * seqs
-            ahead = one_ahead(now, (end_s, update_s), decodes.seconds, times)
+            end_s, before = flying
+            ahead = one_ahead(now, (end_s, host.process_s(before)), decodes.seconds, times)
             return Ride(ahead, decodes, keep)
         return Ride(one_by_one(now, decodes.seconds, times), decodes, keep)
 
@@ -208,8 +203,7 @@ class FastReplica(Replica):
 
     def _count_time(self, ride: Ride, launched: int) -> float:
         """Count the GPU time of the first steps of a run; return when the last of them ends."""
-        for source, seconds in enumerate(ride.decodes.by_source(launched)):
-            self.time_by_source_s[source] += seconds
+        self._count_sources(ride.decodes.by_source(launched))
         end_s = float(ride.times.end_s[launched - 1])
         self._stage.busy_until(end_s)
         self.skipped_steps += launched

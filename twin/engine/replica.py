@@ -13,7 +13,7 @@ stages do to G and E stands in `twin.engine.gpu`.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +42,10 @@ class InFlight:
     plan: StepPlan
     end_s: float
     empty: bool
+
+    def out_s(self, host: HostCosts, now_s: float) -> float:
+        """Return when its tokens leave the engine, if it is waited for from `now_s` on."""
+        return host.out_s(now_s, self.end_s, len(self.plan.scheduled), empty=self.empty)
 
 
 OnEnd = Callable[[Request, float], None]
@@ -144,7 +148,7 @@ class Replica:
                 now = launched_s
             if in_flight:
                 step = in_flight.popleft()
-                yield clock.at(self._out_s(now, step))
+                yield clock.at(step.out_s(self._host, now))
                 self._process(step.plan, requests, on_end)
             if executed:
                 idle_iterations = 0
@@ -171,13 +175,6 @@ class Replica:
     def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
         """The simulation ends: write down what is known and was not yet."""
 
-    def _out_s(self, now: float, step: InFlight) -> float:
-        """When the tokens of `step` leave the engine, if it is waited for from `now` on."""
-        host = self._host
-        seen_s = step.end_s if step.empty else step.end_s + host.wake_s
-        update_s = host.update_s + host.update_per_seq_s * len(step.plan.scheduled)
-        return max(now, seen_s) + update_s
-
     def _drain(self) -> None:
         for state in self._inbox:
             self.scheduler.add(state)
@@ -189,7 +186,7 @@ class Replica:
         """Schedule a step and put it on the GPU; return (it runs tokens, launch time)."""
         plan = self.scheduler.schedule()
         host = self._host
-        launched_s = now + (host.schedule_s + host.schedule_per_seq_s * len(plan.scheduled))
+        launched_s = now + host.launch_s(len(plan.scheduled))
         if not plan.total_tokens:
             if self.scheduler.launches_empty:
                 self._in_flight.append(InFlight(plan, launched_s, empty=True))
@@ -224,10 +221,14 @@ class Replica:
         steps.record(*times_s, counts)
         if self._gpus.stages > 1:
             steps.keep_busy(duration.seconds)
-        by_source = self.time_by_source_s
-        for index, seconds in enumerate(duration.by_source):
+        self._count_sources(duration.by_source)
+
+    def _count_sources(self, by_source: Sequence[float]) -> None:
+        """Count GPU seconds by how their duration was obtained."""
+        total = self.time_by_source_s
+        for index, seconds in enumerate(by_source):
             if seconds:
-                by_source[index] += seconds
+                total[index] += seconds
 
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twin.llm.step_time import DecodePiece, StepTimer
+from twin.llm.decode_piece import DecodePiece
+from twin.llm.step_time import StepTimer
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -40,6 +40,12 @@ class OpSum:
             self.by_bound[index] += other.by_bound[index]
             self.by_source[index] += other.by_source[index]
 
+    def copy(self) -> "OpSum":
+        """Return a sum of its own that is equal."""
+        found = OpSum()
+        found.merge(self)
+        return found
+
     def between(self, other: "OpSum", share: float) -> "OpSum":
         """Return the sum that lies `share` of the way to another, with this one's kernels."""
         found = OpSum()

@@ -7,20 +7,17 @@ multiply-add, and a run of such steps can be advanced by `decode_form` without a
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
-from hwmodels.ops import Bound, CostModel, Source
+from hwmodels.ops import CostModel
 from twin.llm.arch import ModelArch
 from twin.llm.attention_layers import AttentionLayers
 from twin.llm.cuda_graphs import padded
+from twin.llm.decode_piece import LAUNCH, PHYSICS, DecodePiece
 from twin.llm.lowering import Precision, body_ops, check_shards, head_ops
-from twin.llm.op_sum import BOUNDS, SOURCES, OpSum
+from twin.llm.op_sum import OpSum
 from twin.llm.prefill_grid import PrefillGrid
 from twin.llm.stages import WHOLE, Ends
 from twin.step import BatchShape
-
-_LAUNCH = BOUNDS.index(Bound.LAUNCH)
-_PHYSICS = SOURCES.index(Source.PHYSICS)
 
 # What a layer takes longer in a step that runs without a full CUDA graph, as every step with
 # prefill does: 0.06-0.10 ms explained TTFT in runs of vLLM 0.15.1 (9.9 % error without, 3.6 with).
@@ -33,7 +30,7 @@ NO_FULL_GRAPH_LAYER_S = 0.08e-3
 EAGER_OPS_PER_LAYER = 22
 
 # Cache write, attention, and the launch of the graph that follows, where a graph is in pieces.
-_ATTENTION_LAUNCHES = 3
+_ATTENTIONLAUNCHES = 3
 
 # Up to so many tokens of a step without a graph every number is priced on its own; beyond, knots
 # are a tile apart, or a 64th of the power of two below.
@@ -86,58 +83,6 @@ class _DecodeStep:
     dense: OpSum
     floor_s: float
     lines: dict[int, tuple[float, _Line]]
-
-
-@dataclass(frozen=True)
-class DecodePiece:
-    """What decode-only steps of one batch share as long as their KV stays on one line.
-
-    With kv tokens of KV, up to `last_kv`: the GPU takes `base_s + slope_s * kv`, attention
-    `attention_base_s + slope_s * kv` of it, launching `launch_base_s + launch_slope_s * kv`.
-
-    Attributes:
-        bound, source: of attention; the rest has the shares `by_bound` and `by_source`.
-        launch_bound, launch_source: what waiting for launches counts as.
-        first_kv: where the line begins.
-    """
-
-    base_s: float
-    slope_s: float
-    attention_base_s: float
-    last_kv: int
-    launch_base_s: float
-    launch_slope_s: float
-    bound: int
-    source: int
-    by_bound: tuple[float, ...]
-    by_source: tuple[float, ...]
-    first_kv: int
-    launch_bound: int = _LAUNCH
-    launch_source: int = _PHYSICS
-
-    def short_s(self, kv: int) -> float:
-        """Return by how much launching takes longer than the GPU; negative: it does not."""
-        launched_s = self.launch_base_s + self.launch_slope_s * kv
-        return launched_s - (self.base_s + self.slope_s * kv)
-
-    def bound_at(self, kv: int) -> int:
-        """Return what limits a step."""
-        if self.base_s + self.slope_s * kv < self.launch_base_s + self.launch_slope_s * kv:
-            return self.launch_bound
-        shares = list(self.by_bound)
-        shares[self.bound] += self.attention_base_s + self.slope_s * kv
-        return shares.index(max(shares))
-
-    @cached_property
-    def never_waits(self) -> bool:
-        """Whether no step on the line waits for its launches (both lines are monotone)."""
-        return self.short_s(self.first_kv) < 0 and self.short_s(self.last_kv) < 0
-
-    @cached_property
-    def only_bound(self) -> int | None:
-        """What limits every step on the line; None: it changes."""
-        first, last = self.bound_at(self.first_kv), self.bound_at(self.last_kv)
-        return first if first == last else None
 
 
 class StepTimer:
@@ -211,7 +156,7 @@ class StepTimer:
             return self._mixed(shape)
         seqs, kv_tokens = shape.decode_seqs, shape.decode_kv_tokens
         if not seqs:
-            return StepTime(0.0, _LAUNCH, (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0))
+            return StepTime(0.0, LAUNCH, (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0))
         step, base_s, line = self._decode_line(seqs, shape.sampled_seqs, kv_tokens)
         attention_s = line.base_s + line.slope_s * kv_tokens
         seconds = base_s + line.slope_s * kv_tokens
@@ -222,9 +167,9 @@ class StepTimer:
         launch_base_s, launch_slope_s = self._launch_line(step.floor_s, base_s, line.slope_s)
         launched_s = launch_base_s + launch_slope_s * kv_tokens
         if seconds < launched_s:
-            by_bound[_LAUNCH] += launched_s - seconds
-            by_source[_PHYSICS] += launched_s - seconds
-            seconds, bound = launched_s, _LAUNCH
+            by_bound[LAUNCH] += launched_s - seconds
+            by_source[PHYSICS] += launched_s - seconds
+            seconds, bound = launched_s, LAUNCH
         return StepTime(
             seconds,
             bound,
@@ -238,25 +183,20 @@ class StepTimer:
         A step of `seqs` decoding and sampling sequences over any kv in [kv_tokens, last_kv] takes
         exactly `base_s + slope_s * kv`, or `base_s` if the slope is 0.
         """
-        step, base_s, line = self._decode_line(seqs, seqs, kv_tokens)
-        launch_base_s, launch_slope_s = self._launch_line(step.floor_s, base_s, line.slope_s)
-
-        def on_the_gpu(kv: int) -> bool:
-            return base_s + line.slope_s * kv >= launch_base_s + launch_slope_s * kv
-
-        above, last_kv = on_the_gpu(kv_tokens), line.last_kv
+        piece = self.decode_piece(seqs, kv_tokens)
+        waits, last_kv = piece.short_s(kv_tokens) > 0, piece.last_kv
         # Bisect for the last kv on this side of the launches; both lines are monotone.
-        if on_the_gpu(last_kv) != above:
+        if (piece.short_s(last_kv) > 0) != waits:
             low, last_kv = kv_tokens, last_kv - 1
             while low < last_kv:
                 middle = (low + last_kv + 1) // 2
-                if on_the_gpu(middle) == above:
+                if (piece.short_s(middle) > 0) == waits:
                     low = middle
                 else:
                     last_kv = middle - 1
-        if above:
-            return base_s, line.slope_s, last_kv
-        return launch_base_s, launch_slope_s, last_kv
+        if waits:
+            return piece.launch_base_s, piece.launch_slope_s, last_kv
+        return piece.base_s, piece.slope_s, last_kv
 
     def decode_piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
         """Return all that `time` goes by for decode-only steps from here on."""
@@ -280,7 +220,7 @@ class StepTimer:
             line.source,
             tuple(step.dense.by_bound),
             tuple(step.dense.by_source),
-            min(kv_tokens, _knot_kv(seqs, _knot(kv_tokens / seqs))),
+            _knot_kv(seqs, _knot(kv_tokens / seqs)) - 1,  # which is rounded
         )
 
     def _launch_line(self, floor_s: float, base_s: float, slope_s: float) -> tuple[float, float]:
@@ -295,9 +235,7 @@ class StepTimer:
     def _mixed(self, shape: BatchShape) -> StepTime:
         tokens = shape.num_tokens
         size = padded(tokens, self._mixed_sizes)
-        total = self._body_between(tokens) if size is None else OpSum()
-        if size is not None:
-            total.merge(self._body(size))
+        total = self._body_between(tokens) if size is None else self._body(size).copy()
         total.merge(self._head(shape.sampled_seqs))
         joined = False
         for query, kv in shape.prefill:
@@ -312,7 +250,7 @@ class StepTimer:
             total.kernels += line.kernels
         seqs = shape.decode_seqs + len(shape.prefill)
         host_s = self._extra_s + self._gap_s + self._gap_per_seq_s * seqs
-        total.put(host_s, _LAUNCH, _PHYSICS)
+        total.put(host_s, LAUNCH, PHYSICS)
         floor_s = self._floor_s(total.kernels, graph=size is not None)
         return _step_time(total, floor_s + self._tail * total.seconds)
 
@@ -332,18 +270,17 @@ class StepTimer:
 
     def _decode_step(self, seqs: int, sampled: int, attention_kernels: int) -> _DecodeStep:
         size = padded(seqs, self.capture_sizes)
-        dense = OpSum()
-        dense.merge(self._body(size or seqs))
+        dense = self._body(size or seqs).copy()
         dense.merge(self._head(sampled))
         host_s = self._gap_s + self._gap_per_seq_s * seqs
         if size is None:
             host_s += self._extra_s
         if host_s:
-            dense.put(host_s, _LAUNCH, _PHYSICS)
+            dense.put(host_s, LAUNCH, PHYSICS)
         kernels = dense.kernels + attention_kernels
         floor_s = self._floor_s(kernels, graph=size is not None)
         if not self._full_decode_graph:
-            alone = _ATTENTION_LAUNCHES * self.arch.num_layers
+            alone = _ATTENTIONLAUNCHES * self.arch.num_layers
             floor_s = max(floor_s, self.cost_model.launch_floor_s(alone, graph=False))
         return _DecodeStep(dense, floor_s, {})
 
@@ -391,8 +328,7 @@ class StepTimer:
         step = max(_TILE, 2 ** (tokens.bit_length() - 1) // _TILE)
         beyond = tokens % step
         if tokens <= _EXACT_TOKENS or not beyond:
-            body = self._body(tokens)
-            return body.between(body, 0.0)
+            return self._body(tokens).copy()
         low = tokens - beyond + 1
         return self._body(low).between(self._body(low - 1 + step), (beyond - 1) / (step - 1))
 
@@ -409,8 +345,8 @@ def _step_time(total: OpSum, floor_s: float) -> StepTime:
     by, source = total.by_bound, total.by_source
     bound = by.index(max(by))
     if floor_s > total.seconds:
-        total.put(floor_s - total.seconds, _LAUNCH, _PHYSICS)
-        total.seconds, bound = floor_s, _LAUNCH
+        total.put(floor_s - total.seconds, LAUNCH, PHYSICS)
+        total.seconds, bound = floor_s, LAUNCH
     return StepTime(
         total.seconds,
         bound,

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hwmodels.host import HostCosts
 from twin.engine.lazy.batch import Job
 from twin.engine.lazy.core import Call, LazyCore
 from twin.engine.replica import InFlight
@@ -19,6 +20,10 @@ class Flight:
     call: Call
     end_s: float
     empty: bool
+
+    def out_s(self, host: HostCosts, now_s: float) -> float:
+        """Return when its tokens leave the engine, if it is waited for from `now_s` on."""
+        return host.out_s(now_s, self.end_s, self.call.seqs, empty=self.empty)
 
 
 def sampled_tokens(job: Job, call: int) -> int:

@@ -119,7 +119,7 @@ class LazyReplica(FastReplica):
                     continue
             if flights:
                 flight = flights.popleft()
-                out_s = self._seen_at(now, flight)
+                out_s = flight.out_s(self._host, now)
                 if not clock.jump(out_s):
                     yield clock.at(out_s)
                 self._see(core, flight, requests)
@@ -168,8 +168,8 @@ class LazyReplica(FastReplica):
         self, core: LazyCore, now: float, record: tuple[RequestRecorder, StepRecorder]
     ) -> tuple[bool, float]:
         """Take the next call and put it on the GPU; return (it runs tokens, launch time)."""
-        call, host = core.decide(), self._host
-        launched_s = now + (host.schedule_s + host.schedule_per_seq_s * call.seqs)
+        call = core.decide()
+        launched_s = now + self._host.launch_s(call.seqs)
         shape = call.shape
         if shape is None:
             self._flights.append(Flight(call, launched_s, empty=True))
@@ -189,18 +189,8 @@ class LazyReplica(FastReplica):
                 len(core.waiting), self._vllm.usable_blocks - core.free_blocks, 0, duration.bound,
             ),
         )  # fmt: skip
-        by_source = self.time_by_source_s
-        for index, seconds in enumerate(duration.by_source):
-            if seconds:
-                by_source[index] += seconds
+        self._count_sources(duration.by_source)
         return True, launched_s
-
-    def _seen_at(self, now: float, flight: Flight) -> float:
-        """When the tokens of a step leave the engine, if it is waited for from `now` on."""
-        host = self._host
-        seen_s = flight.end_s if flight.empty else flight.end_s + host.wake_s
-        update_s = host.update_s + host.update_per_seq_s * flight.call.seqs
-        return max(now, seen_s) + update_s
 
     def _see(self, core: LazyCore, flight: Flight, requests: RequestRecorder) -> None:
         """Process a step's output."""
