@@ -17,6 +17,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from simpy import Interrupt
+from simpy.events import Process
+
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.delivery import DeliveryQueue
@@ -25,7 +28,7 @@ from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime
-from twin.request import Request, RequestState
+from twin.request import Request, RequestState, Status
 from twin.scheduling.base import Scheduler
 from twin.step import BatchShape, StepPlan
 
@@ -68,6 +71,19 @@ class ServingInstance(Protocol):
         """Take a request now; return the index of the engine core that has it."""
         ...
 
+    def abort(self, state: RequestState) -> bool:
+        """The client of a request submitted before gives it up now; False: it had ended."""
+        ...
+
+    def crash(self) -> list[RequestState]:
+        """Lose everything now and start anew, empty and idle; return the requests it held.
+
+        Requests come in order: running, waiting, not yet seen. Those that clients have given up
+        are not among them. Their states are spent (`finish_reason` "lost"): who serves them
+        again makes new ones.
+        """
+        ...
+
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
@@ -102,6 +118,9 @@ class Replica:
         self.delivery: DeliveryQueue | None = None
         """The server's process, where it may limit; None: tokens reach their clients at once."""
         self._in_flight: deque[InFlight] = deque()
+        self._process_event: Process | None = None
+        self._restarting = False
+        self._served: tuple[RequestRecorder, StepRecorder, OnEnd] | None = None
 
     @property
     def engines(self) -> "tuple[Replica, ...]":
@@ -125,6 +144,39 @@ class Replica:
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
         """The engine core's loop; a simpy process that never returns."""
+        self._process_event, self._served = self._clock.active_process, (requests, steps, on_end)
+        while True:
+            try:
+                yield from self._loop(requests, steps, on_end)
+            except Interrupt:  # a crash
+                self._restarting = False
+
+    def abort(self, state: RequestState) -> bool:
+        """See `ServingInstance.abort`: what begins at this instant or later happens without it."""
+        if state in self._inbox:
+            self._inbox.remove(state)
+            self.scheduler.add(state)
+        return self.scheduler.abort(state)
+
+    def crash(self) -> list[RequestState]:
+        """See `ServingInstance.crash`: of steps launched before, only the record stays."""
+        lost = [*self.scheduler.reset(), *self._inbox]
+        for state in lost:
+            state.status, state.finish_reason = Status.FINISHED, "lost"
+        self._inbox.clear()
+        self._in_flight.clear()
+        self._gpus.reset()
+        self._wake = None
+        if self.delivery is not None:
+            self.delivery.reset()
+        if self._process_event is not None and not self._restarting:
+            self._restarting = True
+            self._process_event.interrupt()
+        return lost
+
+    def _loop(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
         clock, scheduler, in_flight = self._clock, self.scheduler, self._in_flight
         depth, empty_counts = scheduler.queue_depth, scheduler.launches_empty
         idle_iterations = 0

@@ -43,6 +43,22 @@ class Scheduler(Protocol):
         """Process the output of a step scheduled before; plans come back in order."""
         ...
 
+    def abort(self, state: RequestState) -> bool:
+        """The client gave a request up that was added before; return whether that changed anything.
+
+        False: it had ended, or had been given up before. It ends as soon as the engine at hand
+        would end it, with `finish_reason` "abort", and is in no `StepOutcome.finished`.
+        """
+        ...
+
+    def reset(self) -> list[RequestState]:
+        """Lose everything but the prefix counters, as a process that starts anew.
+
+        Returns:
+            The requests it held and nobody had given up: running ones in order, then waiting ones.
+        """
+        ...
+
     def has_unfinished(self) -> bool:
         """Whether any request is running or waiting."""
         ...

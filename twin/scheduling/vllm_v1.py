@@ -4,7 +4,7 @@ Text only, no speculation, no LoRA, no connector, one full-attention KV group. R
 of the unmodified scheduler are replayed through it in the golden tests.
 """
 
-from twin.request import Request, RequestState
+from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.core import EngineCore
 from twin.scheduling.limits import SchedulerLimits
@@ -74,6 +74,21 @@ class VllmV1Scheduler:
         if self.limits.overlapping:
             return process_late(self.core, plan)
         return process_in_order(self.core, plan)
+
+    def abort(self, state: RequestState) -> bool:
+        """See `Scheduler.abort`: it ends at once."""
+        if state.status is Status.FINISHED:
+            return False
+        self.core.abort(state)
+        return True
+
+    def reset(self) -> list[RequestState]:
+        """See `Scheduler.reset`."""
+        lost = [*self.core.running, *self.core.waiting]
+        self.core = EngineCore(self.limits)
+        self.core.prefix = self.prefix
+        self.next_call = 0
+        return lost
 
     def quiet_calls(self) -> int:
         """See `twin.scheduling.quiet_run`; 0 in a pipeline."""

@@ -16,7 +16,7 @@ from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
 from twin.engine.recorder import BlockRun, GapLog, RequestRecorder, StepRecorder
 from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
 from twin.llm.step_time import StepTimer
-from twin.request import Request
+from twin.request import Request, RequestState
 from twin.scheduling import VllmV1Scheduler
 
 
@@ -44,6 +44,7 @@ class LazyReplica(FastReplica):
         self._vllm = scheduler
         self._lazy: LazyCore | None = None
         self._flights: deque[Flight] = deque()
+        self._awaited: Flight | None = None
         self._seen_content = False
         self._seen_call = -1
         self._seen_s = 0.0
@@ -62,6 +63,32 @@ class LazyReplica(FastReplica):
         """See `Replica.run`."""
         self._on_end = on_end
         return super().run(requests, steps, on_end)
+
+    def crash(self) -> list[RequestState]:
+        """See `Replica.crash`."""
+        lost = super().crash()
+        self._seen_content = False
+        self._seen_call = -1
+        return lost
+
+    def _stop(self) -> None:
+        """See `FastReplica._stop`; a lazy core hands over, in the middle of an iteration or not."""
+        core, ride = self._lazy, self._ride
+        if core is None or self._served is None:
+            super()._stop()
+            return
+        requests, steps, _ = self._served
+        if ride is not None:
+            before = self._begun(ride) - 1
+            ride.keep(ride, before, before)
+            core.fits_call()
+            call_s = float(ride.times.call_s[before])
+            _, launched_s = self._decide(core, call_s, (requests, steps))
+            self._end_ride(ride, self._flights[0].out_s(self._host, launched_s))
+        elif self._awaited is not None:
+            self._flights.appendleft(self._awaited)
+            self._awaited = None
+        self._leave(core, requests)
 
     def _hurry(
         self, requests: RequestRecorder, steps: StepRecorder
@@ -110,27 +137,48 @@ class LazyReplica(FastReplica):
                 ride = self._start(core, record)
                 if ride is not None:
                     yield from self._walk(ride)
+                    if self._lazy is not core:
+                        return
                     continue
                 executed, now = self._decide(core, now, record)
                 if len(flights) < limits.queue_depth and (executed or core.has_unfinished()):
                     then_s = now if executed else now + NOTHING_SCHEDULED_S
                     if not clock.jump(then_s):
                         yield clock.at(then_s)
+                        if self._lazy is not core:
+                            return
                     continue
             if flights:
                 flight = flights.popleft()
                 out_s = flight.out_s(self._host, now)
                 if not clock.jump(out_s):
+                    self._awaited = flight
                     yield clock.at(out_s)
+                    if self._lazy is not core:
+                        yield from self._go_on(executed)
+                        return
+                    self._awaited = None
                 self._see(core, flight, requests)
             if not executed and core.has_unfinished():
                 then_s = clock.now + NOTHING_SCHEDULED_S
                 if not clock.jump(then_s):
                     yield clock.at(then_s)
+                    if self._lazy is not core:
+                        return
+        self._leave(core, requests)
+
+    def _leave(self, core: LazyCore, requests: RequestRecorder) -> None:
+        """Let the plain scheduler go on."""
         self._lazy = None
         self._note(core, requests)
-        self._in_flight.extend(hand_over(core, flights, scheduler))
-        flights.clear()
+        self._in_flight.extend(hand_over(core, self._flights, self._vllm))
+        self._flights.clear()
+
+    def _go_on(self, executed: bool) -> Generator[Event, None, None]:
+        """Do the rest of an iteration whose core has handed over meanwhile."""
+        self._process_next()
+        if not executed and self._vllm.has_unfinished():
+            yield self._clock.at(self._clock.now + NOTHING_SCHEDULED_S)
 
     def _take(self, core: LazyCore) -> bool:
         """Queue what has come; False: it is not for a lazy core."""

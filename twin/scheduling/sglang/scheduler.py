@@ -44,6 +44,21 @@ class SglangScheduler:
         """See `Scheduler.add`."""
         self.core.add(state)
 
+    def abort(self, state: RequestState) -> bool:
+        """See `Scheduler.abort`; a running request still computes until its next result."""
+        if state.finish_reason:
+            return False
+        self.core.give_up(state)
+        return True
+
+    def reset(self) -> list[RequestState]:
+        """See `Scheduler.reset`."""
+        lost = self.core.held()
+        self.core = SglangCore(self.limits)
+        self.core.prefix = self.prefix
+        self._calls = 0
+        return lost
+
     def schedule(self) -> StepPlan:
         """See `Scheduler.schedule`.
 
