@@ -68,6 +68,14 @@ class ServingInstance(Protocol):
         """Take a request now; return the index of the engine core that has it."""
         ...
 
+    def abort(self, state: RequestState) -> bool:
+        """Let go of a request now; False: it has ended already."""
+        ...
+
+    def crash(self) -> list[RequestState]:
+        """Lose everything now and be as new; return the requests it had, in its order."""
+        ...
+
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
