@@ -206,7 +206,7 @@ class FastReplica(Replica):
 
     def _set_alarm(self, alarm: Event | None) -> None:
         if self._alarm is not None:
-            self._clock.cancel(self._alarm)
+            self._clock.withdraw((self._alarm,))
         self._alarm = alarm
 
     def _cut(self, ride: Ride, at_s: float) -> None:
