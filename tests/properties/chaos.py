@@ -6,64 +6,71 @@ import twin.engine.run as running
 from twin.engine import simulate
 from twin.engine.clock import URGENT
 from twin.engine.reference import ReferenceEngine
-from twin.request import RequestState
+from twin.engine.result import UNFINISHED
 
 
-def chaotic_engine(seed, mean_gap_s, crashes):
-    """Return an engine loop in which requests are aborted and replicas crash."""
+class Chaos(ReferenceEngine):
+    """A loop in which requests are aborted and replicas crash.
 
-    class Chaotic(ReferenceEngine):
-        def run(self, horizon_s=None, progress=None):
-            self.struck = {"aborted": 0, "too_late": 0, "crashes": 0, "lost": 0}
-            self._clock.process(self._strike(random.Random(seed)))
-            super().run(horizon_s, progress)
+    `dice` is (seed, mean gap between two strikes in seconds, share of crashes).
+    """
 
-        def _strike(self, rng):
-            at_s = 0.0
-            while self._ended < self._source.expected_requests:
-                at_s += rng.expovariate(1 / mean_gap_s)
-                yield self._clock.at(at_s, URGENT)
-                if rng.random() < crashes:
-                    self._crash(rng)
-                else:
-                    self._abort(rng)
+    dice = 0, 0.1, 0.0
 
-        def _abort(self, rng):
-            states = [state for state in self.requests.states if state is not None]
-            # Mostly somebody who is still there, now and then anybody.
-            here = [s for s in states if self.requests.outcome[s.request.index] == 2] or states
-            if not states:
-                return
-            state = rng.choice(here if rng.random() < 0.9 else states)
-            index = state.request.index
-            if self._replicas[self.requests.replica[index]].abort(state):
-                self.struck["aborted"] += 1
-                self._on_end(state.request, self._clock.now, rejected=True)
+    def run(self, horizon_s=None, progress=None):
+        self.struck = {"aborted": 0, "too late": 0, "crashes": 0, "again": 0, "failed": 0}
+        self._clock.process(self._strike())
+        super().run(horizon_s, progress)
+
+    def _strike(self):
+        seed, mean_gap_s, crashes = self.dice
+        rng = random.Random(seed)
+        at_s = 0.0
+        while self._ended < self._source.expected_requests:
+            at_s += rng.expovariate(1 / mean_gap_s)
+            yield self._clock.at(at_s, URGENT)
+            if rng.random() < crashes:
+                self._crash(rng)
             else:
-                self.struck["too_late"] += 1
+                self._give_one_up(rng)
 
-        def _crash(self, rng):
-            place = rng.randrange(len(self._replicas))
-            self.struck["crashes"] += 1
-            for state in self._replicas[place].crash():
-                self.struck["lost"] += 1
-                if rng.random() < 0.5:
-                    again = RequestState(state.request, arrival_s=state.arrival_s)
-                    there = rng.randrange(len(self._replicas))
-                    self.requests.submit(again, self._replicas[there].submit(again))
-                else:
-                    self._on_end(state.request, self._clock.now, rejected=True)
+    def _give_one_up(self, rng):
+        here = [
+            request
+            for request, outcome in zip(self.requests.requests, self.requests.outcome, strict=True)
+            # Mostly somebody who is still there, now and then anybody.
+            if outcome == UNFINISHED or rng.random() < 0.01
+        ]
+        here = [request for request in here if self.requests.states[request.index] is not None]
+        if not here:
+            return
+        request = rng.choice(here)
+        if self.abort(request):
+            self.struck["aborted"] += 1
+            self.fail(request)
+        else:
+            self.struck["too late"] += 1
 
-    return Chaotic
+    def _crash(self, rng):
+        self.struck["crashes"] += 1
+        for state in rng.choice(self.membership.members).crash():
+            if rng.random() < 0.5:
+                self.struck["again"] += 1
+                self.requeue([state])
+            else:
+                self.struck["failed"] += 1
+                self.fail(state.request)
 
 
-def simulate_in_chaos(scenario, engine, monkeypatch, seed, *, mean_gap_s=0.05, crashes=0.2):
-    """Return (result, what struck)."""
-    kind, made = chaotic_engine(seed, mean_gap_s, crashes), []
+def simulate_in_chaos(scenario, engine, monkeypatch, dice):
+    """Return (result, what struck, the loop)."""
+    made = []
 
     def make(*args, **kwargs):
-        made.append(kind(*args, **kwargs))
-        return made[-1]
+        loop = Chaos(*args, **kwargs)
+        loop.dice = dice
+        made.append(loop)
+        return loop
 
     monkeypatch.setattr(running, "ReferenceEngine", make)
-    return simulate(scenario, engine=engine), made[0].struck
+    return simulate(scenario, engine=engine), made[0].struck, made[0]

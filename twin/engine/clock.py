@@ -73,8 +73,7 @@ class Clock(simpy.Environment):
         while queue and not queue[0][3].callbacks and queue[0][3]._ok:
             event = heappop(queue)[3]
             if not isinstance(event.callbacks, _NobodyWaits):
-                event.callbacks = None  # it is over
-
+                event.callbacks = None  # type: ignore[assignment]  # it is over
 
     def jump(self, time_s: float) -> bool:
         """Let it be `time_s` at once, if nothing is to happen until then; say whether it is."""
