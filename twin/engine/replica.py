@@ -27,6 +27,7 @@ from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState
 from twin.scheduling.base import Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 from twin.step import BatchShape, StepPlan
 
 NOTHING_SCHEDULED_S = 1e-3
@@ -62,6 +63,22 @@ class ServingInstance(Protocol):
     @property
     def load_requests(self) -> int:
         """Requests running, waiting and not yet seen."""
+        ...
+
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of these requests' prompts and of their answers that have left the engine."""
+        ...
+
+    def sync(self) -> None:
+        """Advance to the present instant, exclusive, if nothing else makes it do so.
+
+        To be called before anything is asked.
+        """
+        ...
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """Return the length of the longest prefix of a prompt that its cache holds."""
         ...
 
     def submit(self, state: RequestState) -> int:
@@ -110,6 +127,9 @@ class Replica:
         self.delivery: DeliveryQueue | None = None
         """The server's process, where it may limit; None: tokens reach their clients at once."""
         self._in_flight: deque[InFlight] = deque()
+        self.prompt_keys = PromptKeys()
+        """Who works out prompts' keys; replicas may share it."""
+        self._held_tokens = 0
 
     @property
     def engines(self) -> "tuple[Replica, ...]":
@@ -121,9 +141,37 @@ class Replica:
         """Requests running, waiting and not yet seen."""
         return self.scheduler.num_running + self.scheduler.num_waiting + len(self._inbox)
 
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of their prompts and of their answers that have left the engine."""
+        return self._held_tokens
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests waiting and not yet seen."""
+        return self.scheduler.num_waiting + len(self._inbox)
+
+    @property
+    def used_blocks(self) -> int:
+        """KV blocks that requests hold."""
+        return self.scheduler.usable_blocks - self.scheduler.free_blocks
+
+    def sync(self) -> None:
+        """See `ServingInstance.sync`: the clock drives it."""
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """See `ServingInstance.cached_prefix_tokens`."""
+        size = self.scheduler.prefix_key_tokens
+        keys = self.prompt_keys.of(request, size) if size else ()
+        return self._cached_keys(keys) * size if keys else 0
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        return self.scheduler.cached_prefix_keys(keys)
+
     def submit(self, state: RequestState) -> int:
         """Hand a request to this replica now; return the index of the engine core that has it."""
         self._inbox.append(state)
+        self._held_tokens += state.request.prompt_tokens
         if self._wake is not None:
             wake, self._wake = self._wake, None
             wake.succeed()
@@ -241,6 +289,9 @@ class Replica:
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now
         outcome = self.scheduler.update(plan)
+        self._held_tokens += len(outcome.delivered)
+        for state in outcome.finished:
+            self._held_tokens -= state.num_tokens
         if self.delivery is not None:
             self.delivery.deliver(outcome, now, requests, on_end)
             return
