@@ -275,6 +275,21 @@ class DataParallelReplica:
         """Requests running, waiting and not yet seen, over all ranks."""
         return sum(rank.load_requests for rank in self.engines)
 
+    @property
+    def load_tokens(self) -> int:
+        """See `Replica.load_tokens`, over all ranks."""
+        return sum(rank.load_tokens for rank in self.engines)
+
+    def sync(self) -> None:
+        """See `ServingInstance.sync`: the clock drives the ranks."""
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """See `ServingInstance.cached_prefix_tokens`: of the rank that holds most.
+
+        Which rank will get the request is the front end's business, and not known.
+        """
+        return max(rank.cached_prefix_tokens(request) for rank in self.engines)
+
     def submit(self, state: RequestState) -> int:
         """Hand a request to a rank now; return the index of its engine core."""
         rank = self._balancer.choose(self._clock.now)

@@ -6,7 +6,7 @@ schedule call that would have seen it. Results are those of `twin.engine.replica
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -43,6 +43,14 @@ class QuietScheduler(Scheduler, Protocol):
 
     def skip_calls(self, calls: int) -> list[int]:
         """Advance by that many; return the KV blocks each of them takes."""
+        ...
+
+    def blocks_taken(self, calls: int) -> int:
+        """Return the KV blocks that so many of them take, without taking them."""
+        ...
+
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `Scheduler.cached_prefix_keys`: what it would be after so many of them."""
         ...
 
 
@@ -127,6 +135,35 @@ class FastReplica(Replica):
         ride.stopped = True
         self._ride = None
         self._wake_at(out_s)
+
+    @property
+    def load_tokens(self) -> int:
+        """See `Replica.load_tokens`."""
+        ride = self._ride
+        return self._held_tokens + (0 if ride is None else self._ridden_tokens(ride))
+
+    @property
+    def used_blocks(self) -> int:
+        """See `Replica.used_blocks`."""
+        ride = self._ride
+        taken = 0 if ride is None else self._quiet.blocks_taken(self._calls_made(ride))
+        return super().used_blocks + taken
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        calls = 0 if self._ride is None else self._calls_made(self._ride)
+        return self._quiet.cached_prefix_keys(keys, calls)
+
+    def _ridden_tokens(self, ride: Ride) -> int:
+        """Return the tokens of a run under way that have left the engine before now."""
+        return self._seen(ride) * len(self._quiet.running)
+
+    def _calls_made(self, ride: Ride) -> int:
+        """Return how many schedule calls of a run under way came before now."""
+        return min(int(ride.times.call_s.searchsorted(self._clock.now)), ride.kept)
+
+    def _seen(self, ride: Ride) -> int:
+        """Return of how many iterations of a run under way the tokens came before now."""
+        return min(int(ride.times.seen_s.searchsorted(self._clock.now)), ride.kept)
 
     def _hurry(
         self, requests: RequestRecorder, steps: StepRecorder
@@ -238,6 +275,7 @@ class FastReplica(Replica):
         states, times = self._quiet.running, ride.times
         if seen:
             requests.deliver_run(states, times.seen_s[:seen])
+            self._held_tokens += seen * len(states)
         if not launched:
             return
         free = self._quiet.free_blocks

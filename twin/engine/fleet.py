@@ -32,6 +32,7 @@ from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTimer
 from twin.scenario import Scenario
 from twin.scheduling import VllmV1Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
 # known.
@@ -53,7 +54,7 @@ def pool_of_scenario(
         parts: (who times batches, the host's costs).
         fast: engine cores skip what they know ahead, where they can.
     """
-    spec = scenario.file.parallelism
+    spec, keys = scenario.file.parallelism, PromptKeys()
 
     def build(number: int, first_core: int) -> ServingInstance:
         replica: ServingInstance
@@ -61,6 +62,8 @@ def pool_of_scenario(
             replica = _engine_core(scenario, clock, first_core, parts, fast)
         else:
             replica = _data_parallel(scenario, clock, (number, first_core), parts)
+        for core in replica.engines:
+            core.prompt_keys = keys
         _put_server_before(replica, scenario, parts[1])
         return replica
 

@@ -30,6 +30,7 @@ from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 from twin.step import BatchShape, StepPlan
 
 NOTHING_SCHEDULED_S = 1e-3
@@ -65,6 +66,22 @@ class ServingInstance(Protocol):
     @property
     def load_requests(self) -> int:
         """Requests running, waiting and not yet seen."""
+        ...
+
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of these requests' prompts and of their answers that have left the engine."""
+        ...
+
+    def sync(self) -> None:
+        """Advance to the present instant, exclusive, if nothing else makes it do so.
+
+        To be called before anything is asked.
+        """
+        ...
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """Return the length of the longest prefix of a prompt that its cache holds."""
         ...
 
     def submit(self, state: RequestState) -> int:
@@ -121,6 +138,9 @@ class Replica:
         self._process_event: Process | None = None
         self._restarting = False
         self._served: tuple[RequestRecorder, StepRecorder, OnEnd] | None = None
+        self.prompt_keys = PromptKeys()
+        """Who works out prompts' keys; replicas may share it."""
+        self._held_tokens = 0
 
     @property
     def engines(self) -> "tuple[Replica, ...]":
@@ -132,9 +152,37 @@ class Replica:
         """Requests running, waiting and not yet seen."""
         return self.scheduler.num_running + self.scheduler.num_waiting + len(self._inbox)
 
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of their prompts and of their answers that have left the engine."""
+        return self._held_tokens
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests waiting and not yet seen."""
+        return self.scheduler.num_waiting + len(self._inbox)
+
+    @property
+    def used_blocks(self) -> int:
+        """KV blocks that requests hold."""
+        return self.scheduler.usable_blocks - self.scheduler.free_blocks
+
+    def sync(self) -> None:
+        """See `ServingInstance.sync`: the clock drives it."""
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """See `ServingInstance.cached_prefix_tokens`."""
+        size = self.scheduler.prefix_key_tokens
+        keys = self.prompt_keys.of(request, size) if size else ()
+        return self._cached_keys(keys) * size if keys else 0
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        return self.scheduler.cached_prefix_keys(keys)
+
     def submit(self, state: RequestState) -> int:
         """Hand a request to this replica now; return the index of the engine core that has it."""
         self._inbox.append(state)
+        self._held_tokens += state.request.prompt_tokens
         if self._wake is not None:
             wake, self._wake = self._wake, None
             wake.succeed()
@@ -156,7 +204,11 @@ class Replica:
         if state in self._inbox:
             self._inbox.remove(state)
             self.scheduler.add(state)
-        return self.scheduler.abort(state)
+        held_tokens = state.num_tokens
+        if not self.scheduler.abort(state):
+            return False
+        self._held_tokens -= held_tokens
+        return True
 
     def crash(self) -> list[RequestState]:
         """See `ServingInstance.crash`: of steps launched before, only the record stays."""
@@ -164,6 +216,7 @@ class Replica:
         for state in lost:
             state.status, state.finish_reason = Status.FINISHED, "lost"
         self._inbox.clear()
+        self._held_tokens = 0
         self._in_flight.clear()
         self._gpus.reset()
         self._wake = None
@@ -285,6 +338,9 @@ class Replica:
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now
         outcome = self.scheduler.update(plan)
+        self._held_tokens += len(outcome.delivered)
+        for state in outcome.finished:
+            self._held_tokens -= state.num_tokens
         if self.delivery is not None:
             self.delivery.deliver(outcome, now, requests, on_end)
             return

@@ -14,6 +14,7 @@ from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
+from twin.workload.streams import Stream, generator
 
 ENGINES = ("fast", "reference")
 """`fast` skips runs of steps that it knows ahead; `reference` takes every step."""
@@ -42,10 +43,11 @@ def simulate(
     clock = Clock()
     timer, host = batch_timer(scenario, costs)
     pool = pool_of_scenario(scenario, clock, (timer, host), fast=engine == "fast")
-    source = scenario.workload.source(
-        np.random.SeedSequence(file.seed), scenario.policy.max_model_len
-    )
-    loop = ReferenceEngine(clock, [pool], ROUTERS[file.cluster.router](), source, host)
+    seed = np.random.SeedSequence(file.seed)
+    source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    spec = file.cluster.router
+    router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
+    loop = ReferenceEngine(clock, [pool], router, source, host)
     loop.run(file.horizon_s, progress)
     instances = [member.instance for member in loop.membership.members]
     cores = [core for instance in instances if instance for core in instance.engines]

@@ -6,7 +6,7 @@ from enum import IntEnum
 from twin.engine.clock import NORMAL, Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import OnEnd, ServingInstance
+from twin.engine.replica import OnEnd, Replica, ServingInstance
 from twin.request import Request, RequestState
 
 
@@ -64,6 +64,41 @@ class Member:
         self.down_s: float | None = None
         self.returns = False
         self._clock, self._records, self._ended = clock, records, ended
+
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of its requests' prompts and of their answers so far."""
+        instance = self.instance
+        if instance is None:
+            return 0
+        instance.sync()
+        return instance.load_tokens
+
+    @property
+    def waiting_requests(self) -> int:
+        """Those of its requests that wait for their first place in a batch, or for another."""
+        return sum(core.waiting_requests for core in self._cores())
+
+    @property
+    def kv_usage(self) -> float:
+        """Share of its KV blocks that requests hold."""
+        cores = self._cores()
+        usable = sum(core.scheduler.usable_blocks for core in cores)
+        return sum(core.used_blocks for core in cores) / usable if usable else 0.0
+
+    def _cores(self) -> "tuple[Replica, ...]":
+        if self.instance is None:
+            return ()
+        self.instance.sync()
+        return self.instance.engines
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """Return the length of the longest prefix of a prompt that its cache holds."""
+        instance = self.instance
+        if instance is None:
+            return 0
+        instance.sync()
+        return instance.cached_prefix_tokens(request)
 
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""

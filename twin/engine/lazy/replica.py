@@ -6,7 +6,7 @@ to the plain scheduler, which goes on until the engine is idle again.
 """
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
@@ -23,6 +23,11 @@ from twin.scheduling import VllmV1Scheduler
 def _nobody(request: Request, end_s: float) -> None:
     """Hears of ends before the replica runs."""
     raise RuntimeError(f"request {request.index} ended at {end_s} in a replica that doesn't run")
+
+
+def _tokens_of(call: Call) -> int:
+    """Return the tokens that a call brings and somebody takes."""
+    return call.decodes - len(call.extra) + len(call.firsts)
 
 
 class LazyReplica(FastReplica):
@@ -56,6 +61,34 @@ class LazyReplica(FastReplica):
         core = self._lazy
         held = 0 if core is None else len(core.running) + len(core.waiting)
         return super().load_requests + held
+
+    @property
+    def waiting_requests(self) -> int:
+        """See `Replica.waiting_requests`."""
+        core = self._lazy
+        return super().waiting_requests + (0 if core is None else len(core.waiting))
+
+    @property
+    def used_blocks(self) -> int:
+        """See `Replica.used_blocks`."""
+        core, ride = self._lazy, self._ride
+        if core is None:
+            return super().used_blocks
+        calls = 0 if ride is None else self._calls_made(ride)
+        taken = core.batch.blocks_of_run(core.call, calls)
+        return self._vllm.usable_blocks - core.free_blocks + taken
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        # As long as it is lazy nothing with content has been here.
+        return 0 if self._lazy is not None else super()._cached_keys(keys)
+
+    def _ridden_tokens(self, ride: Ride) -> int:
+        core, seen = self._lazy, self._seen(ride)
+        if core is None or not seen:
+            return super()._ridden_tokens(ride)
+        seqs = core.batch.seqs
+        first = _tokens_of(self._flights[0].call) if self._flights else seqs
+        return first + (seen - 1) * seqs
 
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
@@ -248,6 +281,7 @@ class LazyReplica(FastReplica):
             lasts = sorted(call.lasts, key=lambda job: job.order)
             core.finish(lasts)
             for job in lasts:
+                self._held_tokens -= job.state.num_tokens
                 index = job.state.request.index
                 requests.output_tokens[index] = job.state.output_limit
                 requests.last_token_s[index] = now
@@ -257,6 +291,7 @@ class LazyReplica(FastReplica):
 
     def _hear(self, call: Call, now: float, requests: RequestRecorder) -> None:
         """Take the tokens of a step, without those who end with it."""
+        self._held_tokens += _tokens_of(call)
         taken = call.decodes - len(call.extra)
         if taken:
             self._gaps(requests).add_many(now - self._seen_s, taken)
@@ -283,6 +318,7 @@ class LazyReplica(FastReplica):
             self._hear(first, float(seen_s[0]), requests)
             if seen > 1:
                 self._gaps(requests).add_run(seen_s, seqs)
+                self._held_tokens += (seen - 1) * seqs
                 self._seen_s = float(seen_s[-1])
                 self._seen_call = first.number + seen - 1
         if not launched:

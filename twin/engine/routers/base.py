@@ -19,6 +19,15 @@ class Routable(Protocol):
         """Requests running and waiting."""
         ...
 
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of their prompts and of their answers so far."""
+        ...
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """Return the length of the longest prefix of the prompt that its cache holds."""
+        ...
+
 
 class Router(Protocol):
     """Chooses a replica for each request, in the order in which they come."""

@@ -5,7 +5,7 @@ attention window, KV cache manager V1. The decisions of one iteration are: fetch
 micro-batch, batch wait, preparation (blocks).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
@@ -44,6 +44,7 @@ class TrtllmScheduler:
         self.limits = limits
         self.queue_depth = 2 if limits.overlap else 1
         self.prefix = PrefixCounters()
+        self.prefix_key_tokens = limits.tokens_per_block if limits.enable_block_reuse else 0
         self._start()
 
     def _start(self) -> None:
@@ -244,6 +245,11 @@ class TrtllmScheduler:
     def free_blocks(self) -> int:
         """See `Scheduler.free_blocks`."""
         return self.kv.num_free
+
+    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
+        """See `Scheduler.cached_prefix_keys`; full blocks only."""
+        tree = self.kv.tree
+        return 0 if tree is None else len(tree.matched(keys, len(keys)))
 
 
 def _block_keys(request: Request, block_size: int, tokens: int) -> list[int]:
