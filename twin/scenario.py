@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
+from twin.cluster import ClusterSpec, ParallelismSpec
 from twin.defaults import ResolvedPolicy
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import KvCapacity
@@ -38,22 +39,6 @@ class EngineSpec(Strict):
             own = DEFAULT_VERSIONS.get(str(data.get("name", "vllm")))
             return data if own is None else {**data, "version": own}
         return data
-
-
-class ParallelismSpec(Strict):
-    """How one replica is spread over GPUs."""
-
-    tp: Annotated[int, Field(ge=1, le=64, description="tensor parallel ranks")] = 1
-    pp: Annotated[int, Field(ge=1, le=64, description="pipeline stages")] = 1
-    dp: Annotated[int, Field(ge=1, le=64, description="data parallel ranks")] = 1
-    ep: Annotated[int, Field(ge=1, le=256, description="expert parallel ranks")] = 1
-
-
-class ClusterSpec(Strict):
-    """How many replicas, and who sends requests to which."""
-
-    replicas: Annotated[int, Field(ge=1, le=1024)] = 1
-    router: Literal["round_robin"] = "round_robin"
 
 
 class SloSpec(Strict):

@@ -1,9 +1,8 @@
 """The replicas of a scenario, each one engine core or a group of data-parallel ranks."""
 
-from collections.abc import Sequence
-
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.cluster.pool import Pool
 from twin.engine.data_parallel import (
     DataParallelReplica,
     GroupTimer,
@@ -11,7 +10,9 @@ from twin.engine.data_parallel import (
     LockstepRank,
     ReportingRank,
 )
-from twin.engine.engines import serving_engine
+from twin.engine.delivery import DeliveryQueue
+from twin.engine.engines import front_end_event_s, serving_engine
+from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
 from twin.engine.rank_balancer import (
@@ -31,25 +32,58 @@ from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTimer
 from twin.scenario import Scenario
 from twin.scheduling import VllmV1Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
 # known.
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
-def build_replicas(
-    scenario: Scenario, clock: Clock, timer: BatchTimer, host: HostCosts, *, fast: bool = False
-) -> Sequence[ServingInstance]:
-    """Return the replicas a router chooses from; engine cores are numbered through.
+def pool_of_scenario(
+    scenario: Scenario,
+    clock: Clock,
+    parts: tuple[BatchTimer, HostCosts],
+    *,
+    fast: bool = False,
+) -> Pool:
+    """Return a scenario's replicas.
 
-    `fast`: engine cores skip what they know ahead, where they can.
+    Args:
+        scenario: what is simulated.
+        clock: of this run.
+        parts: (who times batches, the host's costs).
+        fast: engine cores skip what they know ahead, where they can.
     """
-    replicas, dp = scenario.file.cluster.replicas, scenario.file.parallelism.dp
-    if dp == 1:
-        return [
-            _engine_core(scenario, clock, index, (timer, host), fast) for index in range(replicas)
-        ]
-    return [_data_parallel(scenario, clock, index, (timer, host)) for index in range(replicas)]
+    spec, keys = scenario.file.parallelism, PromptKeys()
+
+    def build(number: int, first_core: int) -> ServingInstance:
+        replica: ServingInstance
+        if spec.dp == 1:
+            replica = _engine_core(scenario, clock, first_core, parts, fast)
+        else:
+            replica = _data_parallel(scenario, clock, (number, first_core), parts)
+        for core in replica.engines:
+            core.prompt_keys = keys
+        _put_server_before(replica, scenario, parts[1])
+        return replica
+
+    return Pool(
+        scenario.file.cluster.replicas,
+        build,
+        serving_engine(scenario).accepts(scenario),
+        cores=spec.dp,
+        gpus=spec.tp * spec.pp * spec.dp,
+    )
+
+
+def _put_server_before(replica: ServingInstance, scenario: Scenario, host: HostCosts) -> None:
+    """Give a replica its server process, shared by its engine cores, where it may limit."""
+    event_s = front_end_event_s(scenario, host)
+    if event_s:
+        interval = scenario.policy.given.trtllm.stream_interval
+        delivery = DeliveryQueue(FrontEnd(event_s, interval))
+        for core in replica.engines:
+            core.delivery = delivery
 
 
 def _engine_core(
@@ -86,17 +120,18 @@ def group_timer(scenario: Scenario, timer: BatchTimer) -> GroupTimer:
 def _data_parallel(
     scenario: Scenario,
     clock: Clock,
-    index: int,
+    place: tuple[int, int],
     parts: tuple[BatchTimer, HostCosts],
 ) -> DataParallelReplica:
     dp = scenario.file.parallelism.dp
+    index, first_core = place
     version = parse_version(scenario.file.engine.version) or _IN_FLIGHT_FLOOR_FROM
     newer = version >= _IN_FLIGHT_FLOOR_FROM
     lockstep = scenario.arch.moe is not None
     coordinator = Coordinator(dp, settles=lockstep)
     # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
     reports = lockstep or newer
-    numbers = range(index * dp, (index + 1) * dp)
+    numbers = range(first_core, first_core + dp)
     make = serving_engine(scenario).scheduler
 
     def gpus() -> Gpus:

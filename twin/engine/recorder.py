@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twin.engine.result import (
+    FAILED,
     FINISHED,
     REJECTED,
     UNFINISHED,
@@ -32,6 +33,7 @@ class RequestRecorder:
         self.states: list[RequestState | None] = []
         self.replica: list[int] = []
         self.outcome: list[int] = []
+        self.requeues: list[int] = []
         self._gaps: dict[int, GapLog] = {}
 
     @property
@@ -65,6 +67,7 @@ class RequestRecorder:
             (self.states, None),
             (self.replica, -1),
             (self.outcome, UNFINISHED),
+            (self.requeues, 0),
         )
 
     def submit(self, state: RequestState, replica: int) -> None:
@@ -77,6 +80,19 @@ class RequestRecorder:
         """The server refuses the request."""
         self.outcome[request.index] = REJECTED
         self.replica[request.index] = replica
+        self.finish_s[request.index] = at_s
+
+    def requeue(self, request: Request) -> None:
+        """Its replica is lost: it begins anew elsewhere, as if nothing had been done for it."""
+        index = request.index
+        self.requeues[index] += 1
+        for column in (self.scheduled_s, self.first_token_s, self.last_token_s):
+            column[index] = math.nan
+        self.output_tokens[index], self.states[index], self.replica[index] = 0, None, -1
+
+    def fail(self, request: Request, at_s: float) -> None:
+        """The request ends without the rest of its answer."""
+        self.outcome[request.index] = FAILED
         self.finish_s[request.index] = at_s
 
     def admit(self, states: Iterable[RequestState], at_s: float) -> None:
@@ -135,6 +151,7 @@ class RequestRecorder:
             output_tokens=_ints(self.output_tokens),
             cached_tokens=_ints([max(0, s.cached_tokens) if s else 0 for s in states]),
             preemptions=_ints([s.preemptions if s else 0 for s in states]),
+            requeues=_ints(self.requeues),
             replica=_ints(self.replica),
             outcome=_ints(self.outcome),
             session=_ints([r.session for r in requests]),

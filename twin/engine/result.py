@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FINISHED, REJECTED, UNFINISHED = 0, 1, 2
-"""Values of `RequestTable.outcome`."""
+FINISHED, REJECTED, UNFINISHED, FAILED = 0, 1, 2, 3
+"""Values of `RequestTable.outcome`; failed: lost with its replica and not sent again."""
+
+CLUSTER_EVENTS = ("starting", "ready", "draining", "gone", "crashed")
+"""Names of `ClusterEvents.what` codes."""
+STARTING, READY, DRAINING, GONE, CRASHED = range(5)
 
 BOUNDS = ("compute", "hbm", "link", "launch", "idle")
 """Names of `StepTable.bound` codes; idle is an empty batch."""
@@ -37,6 +41,13 @@ class RequestTable:
     turn: Ints
     priority: Ints
     name: tuple[str, ...]
+    requeues: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Times its replica was lost and it was sent to another, where it began anew: all else in the
+    row is of the last time. Empty: none was."""
+
+    def __post_init__(self) -> None:
+        if self.requeues.size != self.arrival_s.size:
+            object.__setattr__(self, "requeues", np.zeros(self.arrival_s.size, dtype=np.int64))
 
     def __len__(self) -> int:
         return int(self.arrival_s.size)
@@ -72,6 +83,20 @@ class StepTable:
 
     def __len__(self) -> int:
         return int(self.start_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvents:
+    """Changes in the lives of replicas, one row each, in order of time."""
+
+    time_s: Floats = field(default_factory=lambda: np.empty(0))
+    replica: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Number of the replica, not of an engine core."""
+    what: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Index into `CLUSTER_EVENTS`."""
+
+    def __len__(self) -> int:
+        return int(self.time_s.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
-from twin.engine.delivery import DeliveryQueue
-from twin.engine.engines import EngineCosts, front_end_event_s, serving_engine
-from twin.engine.fleet import build_replicas
-from twin.engine.front_end import FrontEnd
+from twin.engine.engines import EngineCosts
+from twin.engine.fleet import pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
-from twin.engine.replica import Replica, ServingInstance
+from twin.engine.replica import Replica
 from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
-from twin.engine.router import ROUTERS
+from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
+from twin.workload.streams import Stream, generator
 
 ENGINES = ("fast", "reference")
 """`fast` skips runs of steps that it knows ahead; `reference` takes every step."""
@@ -43,40 +41,19 @@ def simulate(
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
     file = scenario.file
     clock = Clock()
-    serving = serving_engine(scenario)
     timer, host = batch_timer(scenario, costs)
-    replicas = build_replicas(scenario, clock, timer, host, fast=engine == "fast")
-    _put_servers_before(replicas, scenario, host)
-    source = scenario.workload.source(
-        np.random.SeedSequence(file.seed), scenario.policy.max_model_len
-    )
-    loop = ReferenceEngine(
-        clock,
-        replicas,
-        ROUTERS[file.cluster.router](),
-        source,
-        host,
-        accepts=serving.accepts(scenario),
-    )
+    pool = pool_of_scenario(scenario, clock, (timer, host), fast=engine == "fast")
+    seed = np.random.SeedSequence(file.seed)
+    source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    spec = file.cluster.router
+    router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
+    loop = ReferenceEngine(clock, [pool], router, source, host)
     loop.run(file.horizon_s, progress)
-    cores = [core for replica in replicas for core in replica.engines]
+    instances = [member.instance for member in loop.membership.members]
+    cores = [core for instance in instances if instance for core in instance.engines]
     for core in cores:
         core.settle(clock.now, loop.requests, loop.steps)
     return _result(scenario, loop, cores, clock.now)
-
-
-def _put_servers_before(
-    replicas: Sequence[ServingInstance], scenario: Scenario, host: HostCosts
-) -> None:
-    """Give each replica its server process, shared by its engine cores, where one may limit."""
-    event_s = front_end_event_s(scenario, host)
-    if not event_s:
-        return
-    interval = scenario.policy.given.trtllm.stream_interval
-    for replica in replicas:
-        delivery = DeliveryQueue(FrontEnd(event_s, interval))
-        for core in replica.engines:
-            core.delivery = delivery
 
 
 def _result(
@@ -97,7 +74,7 @@ def _result(
         ),
         kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.block_size,
-        replicas=len(replicas),
+        replicas=engine.membership.cores,
         simulated_s=now_s,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
