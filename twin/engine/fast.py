@@ -258,7 +258,7 @@ class FastReplica(Replica):
         horizon_s: float,
         requests: RequestRecorder,  # noqa: ARG002
         steps: StepRecorder,  # noqa: ARG002
-    ) -> None:
+    ) -> float:
         """Write down what a run under way did before the simulation ended."""
         ride = self._ride
         if ride is not None:
@@ -266,6 +266,7 @@ class FastReplica(Replica):
             seen = bisect_left(ride.times.seen_s, horizon_s)
             ride.keep(ride, min(launched, ride.kept), min(seen, ride.kept))
             self._ride = None
+        return self._clock.now
 
     def _keep(
         self, ride: Ride, launched: int, seen: int, record: tuple[RequestRecorder, StepRecorder]

@@ -1,5 +1,8 @@
 """The replicas of a scenario, each one engine core or a group of data-parallel ranks."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
 from twin.engine.cluster.pool import Pool
@@ -11,7 +14,7 @@ from twin.engine.data_parallel import (
     ReportingRank,
 )
 from twin.engine.delivery import DeliveryQueue
-from twin.engine.engines import front_end_event_s, serving_engine
+from twin.engine.engines import front_end_event_s, serving_engine, vllm_limits
 from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
@@ -39,12 +42,26 @@ from twin.scheduling.prompt_keys import PromptKeys
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class CoreKind:
+    """What kind of engine cores a run has.
+
+    Attributes:
+        fast: they skip what they know ahead, where they can.
+        compiled: those that can be are compiled.
+        hears: somebody must hear of ends of requests when they happen.
+    """
+
+    fast: bool
+    compiled: bool
+    hears: bool
+
+
 def pool_of_scenario(
     scenario: Scenario,
     clock: Clock,
     parts: tuple[BatchTimer, HostCosts],
-    *,
-    fast: bool = False,
+    kind: CoreKind,
 ) -> Pool:
     """Return a scenario's replicas.
 
@@ -52,14 +69,15 @@ def pool_of_scenario(
         scenario: what is simulated.
         clock: of this run.
         parts: (who times batches, the host's costs).
-        fast: engine cores skip what they know ahead, where they can.
+        kind: of its engine cores.
     """
     spec, keys = scenario.file.parallelism, PromptKeys()
+    make = _maker(scenario, clock, parts, kind)
 
     def build(number: int, first_core: int) -> ServingInstance:
         replica: ServingInstance
         if spec.dp == 1:
-            replica = _engine_core(scenario, clock, first_core, parts, fast)
+            replica = make(first_core)
         else:
             replica = _data_parallel(scenario, clock, (number, first_core), parts)
         for core in replica.engines:
@@ -86,18 +104,39 @@ def _put_server_before(replica: ServingInstance, scenario: Scenario, host: HostC
             core.delivery = delivery
 
 
-def _engine_core(
-    scenario: Scenario,
-    clock: Clock,
-    index: int,
-    parts: tuple[BatchTimer, HostCosts],
-    fast: bool,
-) -> Replica:
+def _maker(
+    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+) -> Callable[[int], ServingInstance]:
+    """Return what makes an engine core of its number."""
     timer, host = parts
-    scheduler = serving_engine(scenario).scheduler(scenario)
-    if fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
-        return LazyReplica(clock, index, scheduler, timer, host)
-    return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+    serving = serving_engine(scenario)
+    plain = isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm"
+    if kind.compiled and plain:
+        return _compiled_maker(scenario, clock, parts, kind)
+
+    def make(index: int) -> ServingInstance:
+        scheduler = serving.scheduler(scenario)
+        if kind.fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
+            return LazyReplica(clock, index, scheduler, timer, host)
+        return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+
+    return make
+
+
+def _compiled_maker(
+    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+) -> Callable[[int], ServingInstance]:
+    # Here, since the package needs numba, which is optional and slow to import.
+    from twin.engine.compiled.fleet import CompiledFleet
+    from twin.engine.compiled.replica import CompiledReplica
+
+    timer, host = parts
+    fleet = CompiledFleet(vllm_limits(scenario), timer, host)
+
+    def make(index: int) -> ServingInstance:
+        return CompiledReplica(clock, index, fleet, hears=kind.hears)
+
+    return make
 
 
 def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:

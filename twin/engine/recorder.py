@@ -4,6 +4,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -164,9 +165,10 @@ class RequestRecorder:
 class GapLog:
     """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
 
-    __slots__ = ("_counts", "_runs", "_values")
+    __slots__ = ("_all", "_counts", "_runs", "_values")
 
     def __init__(self) -> None:
+        self._all: Floats | None = None
         self._values, self._counts = array("d"), array("q")
         self._runs: list[tuple[int, Floats, int]] = []
 
@@ -186,8 +188,14 @@ class GapLog:
         """Add the gaps between these instants, each so many times."""
         self._runs.append((len(self._values), at_s, times))
 
+    def add_all(self, gaps_s: Floats) -> None:
+        """Add gaps that somebody else noted, all there are."""
+        self._all = gaps_s
+
     def gaps(self) -> Floats:
         """Return all of them, one after another."""
+        if self._all is not None:
+            return self._all
         values = np.array(self._values, dtype=np.float64)
         counts = np.array(self._counts, dtype=np.int64)
         parts, done = [], 0
@@ -241,10 +249,12 @@ class StepRecorder:
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
         self._busy_s = array("d")
+        self._attached: list[dict[str, Any]] = []
         self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[RunColumn, ...]]] = []
 
     def __len__(self) -> int:
-        return len(self._start_s) + sum(times[0].size for times, _ in self._runs)
+        own = len(self._start_s) + sum(times[0].size for times, _ in self._runs)
+        return own + sum(columns["start_s"].size for columns in self._attached)
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
@@ -269,16 +279,25 @@ class StepRecorder:
         """
         self._busy_s.append(busy_s)
 
+    def attach(self, columns: dict[str, Any]) -> None:
+        """Add steps that somebody else recorded, by column."""
+        self._attached.append(columns)
+
     def table(self) -> StepTable:
         """Return the arrays by time of scheduling, then replica."""
         scheduled, start_s, end_s = (
-            np.concatenate([np.array(column, dtype=np.float64), *runs])
-            for column, runs in zip(
-                (self._scheduled_s, self._start_s, self._end_s), self._run_times(), strict=True
+            np.concatenate([np.array(column, dtype=np.float64), *runs, *self._of(name)])
+            for name, column, runs in zip(
+                ("scheduled_s", "start_s", "end_s"),
+                (self._scheduled_s, self._start_s, self._end_s),
+                self._run_times(),
+                strict=True,
             )
         )
         columns = {
-            name: np.concatenate([np.array(column, dtype=np.int64), *self._run_counts(place)])
+            name: np.concatenate(
+                [np.array(column, dtype=np.int64), *self._run_counts(place), *self._of(name)]
+            )
             for place, (name, column) in enumerate(self._ints.items())
         }
         order = np.lexsort((columns["replica"], scheduled))
@@ -289,6 +308,9 @@ class StepRecorder:
             busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
+
+    def _of(self, name: str) -> list[Any]:
+        return [columns[name] for columns in self._attached]
 
     def _run_times(self) -> list[list[Floats]]:
         return [[times[which] for times, _ in self._runs] for which in range(3)]

@@ -29,7 +29,7 @@ from twin.errors import ServetwinError
 from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState, Status
-from twin.scheduling.base import Scheduler
+from twin.scheduling.base import PrefixCounters, Scheduler
 from twin.scheduling.prompt_keys import PromptKeys
 from twin.step import BatchShape, StepPlan
 
@@ -277,8 +277,28 @@ class Replica:
         """
         return None
 
-    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
-        """The simulation ends: write down what is known and was not yet."""
+    def settle(
+        self,
+        horizon_s: float,  # noqa: ARG002
+        requests: RequestRecorder,  # noqa: ARG002
+        steps: StepRecorder,  # noqa: ARG002
+    ) -> float:
+        """The simulation ends: write down what is known and was not yet.
+
+        `horizon_s`: what would happen then or later does not; infinite: everything happens.
+        Returns the instant of its last event, or a later one that the clock has come to.
+        """
+        return self._clock.now
+
+    @property
+    def prefix(self) -> PrefixCounters:
+        """Counters of its prefix cache."""
+        return self.scheduler.prefix
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks that requests can hold."""
+        return self.scheduler.usable_blocks
 
     def _drain(self) -> None:
         for state in self._inbox:

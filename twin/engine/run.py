@@ -1,12 +1,14 @@
 """`simulate`: a scenario in, a result out; no files, no globals, no wall clock."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from twin.engine.clock import Clock
+from twin.engine.compiled.jit import is_installed
 from twin.engine.engines import EngineCosts
-from twin.engine.fleet import pool_of_scenario
+from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
 from twin.engine.replica import Replica
 from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
@@ -14,10 +16,15 @@ from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
+from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
-ENGINES = ("fast", "reference")
-"""`fast` skips runs of steps that it knows ahead; `reference` takes every step."""
+ENGINES = ("fast", "compiled", "interpreted", "reference")
+"""`reference` takes every step. The others skip runs of steps that they know ahead: `interpreted`
+in Python, `compiled` by numba, as far as it covers a deployment; `fast` is whichever is quicker."""
+
+_WORTH_COMPILED_CODE = 2000
+"""Requests from which on it pays to load compiled code (half a second)."""
 
 
 def simulate(
@@ -42,24 +49,34 @@ def simulate(
     file = scenario.file
     clock = Clock()
     timer, host = batch_timer(scenario, costs)
-    pool = pool_of_scenario(scenario, clock, (timer, host), fast=engine == "fast")
     seed = np.random.SeedSequence(file.seed)
     source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    kind = _cores(engine, source)
+    pool = pool_of_scenario(scenario, clock, (timer, host), kind)
     spec = file.cluster.router
     router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
     loop = ReferenceEngine(clock, [pool], router, source, host)
     loop.run(file.horizon_s, progress)
     instances = [member.instance for member in loop.membership.members]
     cores = [core for instance in instances if instance for core in instance.engines]
-    for core in cores:
-        core.settle(clock.now, loop.requests, loop.steps)
-    return _result(scenario, loop, cores, clock.now)
+    horizon_s = math.inf if file.horizon_s is None else file.horizon_s
+    ends_s = [core.settle(horizon_s, loop.requests, loop.steps) for core in cores]
+    now_s = clock.now if file.horizon_s is not None else max([clock.now, *ends_s])
+    return _result(scenario, loop, cores, now_s)
+
+
+def _cores(engine: str, source: RequestSource) -> CoreKind:
+    """Return what kind of engine cores an engine has."""
+    compiled = engine == "compiled"
+    if engine == "fast" and (source.expected_requests or 0) >= _WORTH_COMPILED_CODE:
+        compiled = is_installed()
+    return CoreKind(fast=engine != "reference", compiled=compiled, hears=source.hears_of_ends)
 
 
 def _result(
     scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
 ) -> SimulationResult:
-    counters = [replica.scheduler.prefix for replica in replicas]
+    counters = [replica.prefix for replica in replicas]
     table = engine.requests.table()
     horizon_s = scenario.file.horizon_s
     return SimulationResult(

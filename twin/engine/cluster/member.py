@@ -33,7 +33,6 @@ class Member:
     Attributes:
         index, first_core: its numbers.
         life: where it stands.
-        load_requests: requests it was given that have not ended.
         instance: its engine; None: not built yet.
         started_s: when it was last started.
         paid_s: seconds of its lives before this one.
@@ -43,8 +42,8 @@ class Member:
     """
 
     __slots__ = (
-        "_clock", "_ended", "_records", "down_s", "first_core", "index", "instance", "life",
-        "load_requests", "paid_s", "pool", "returns", "started_s", "turn",
+        "_clock", "_ended", "_held", "_records", "down_s", "first_core", "index", "instance", "life",
+        "paid_s", "pool", "returns", "started_s", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -58,12 +57,19 @@ class Member:
         self.index, self.first_core = numbers
         self.pool = pool
         self.life = Life.GONE
-        self.load_requests = self.turn = 0
+        self._held = self.turn = 0
         self.instance: ServingInstance | None = None
         self.started_s = self.paid_s = 0.0
         self.down_s: float | None = None
         self.returns = False
         self._clock, self._records, self._ended = clock, records, ended
+
+    @property
+    def load_requests(self) -> int:
+        """Requests it was given that have not ended."""
+        if self.instance is not None:
+            self.instance.sync()
+        return self._held
 
     @property
     def load_tokens(self) -> int:
@@ -83,7 +89,7 @@ class Member:
     def kv_usage(self) -> float:
         """Share of its KV blocks that requests hold."""
         cores = self._cores()
-        usable = sum(core.scheduler.usable_blocks for core in cores)
+        usable = sum(core.usable_blocks for core in cores)
         return sum(core.used_blocks for core in cores) / usable if usable else 0.0
 
     def _cores(self) -> "tuple[Replica, ...]":
@@ -103,21 +109,21 @@ class Member:
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""
         instance = self.instance or self._build()
-        self.load_requests += 1
+        self._held += 1
         return instance.submit(state)
 
     def crash(self) -> list[RequestState]:
         """Lose everything its engine holds; return the requests, in its order."""
         if self.instance is None:
             return []
-        self.load_requests = 0
+        self._held = 0
         return self.instance.crash()
 
     def abort(self, state: RequestState) -> bool:
         """Take a request back; False: it has ended already."""
         if self.instance is None or not self.instance.abort(state):
             return False
-        self.load_requests -= 1
+        self._held -= 1
         return True
 
     def _build(self) -> ServingInstance:
@@ -136,7 +142,7 @@ class Member:
         ended = self._ended
 
         def on_end(request: Request, end_s: float) -> None:
-            self.load_requests -= 1
+            self._held -= 1
             ended(self, request, end_s)
 
         return on_end

@@ -2,60 +2,89 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hwmodels.host import HostCosts
-from twin.engine.compiled import layout, loop
+from twin.engine.compiled import layout, loop, outside, written
 from twin.engine.compiled.layout import COUNTERS, ENDED, TABLE, State
 from twin.engine.compiled.memory import table_of
 from twin.engine.compiled.prices import PriceBook
+from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTimer
-from twin.request import Content, RequestState, SegmentContent
+from twin.request import Content, RequestState, SegmentContent, Status
 from twin.scheduling.limits import SchedulerLimits
 
+if TYPE_CHECKING:
+    from twin.engine.compiled.replica import CompiledReplica
+
 _ROWS = 1024
+_BY_REPLICA = (
+    "replica", "block", "hash_key", "hash_block", "running", "plan", "flight", "by_source",
+)  # fmt: skip
+_TOLD = [
+    "scheduled_s", "first_token_s", "last_token_s", "finish_s", "delivered", "cached_tokens",
+    "preemptions",
+]  # fmt: skip
 _ID_LIMIT = 2**38  # a segment id and a block index share 63 bits
 
 
 class CompiledFleet:
-    """Replicas of one kind, from 0 on, behind one set of arrays.
+    """Replicas of one kind behind one set of arrays.
 
     Args:
-        replicas: how many.
         limits: the policy of each.
         timer: times their steps.
         host: host costs around them.
 
     Attributes:
         state, book: the arrays.
+        members: the replicas, in the order of their rows.
+        records: where they write; None: none has started.
+        states: the requests that were taken, by index.
     """
 
-    def __init__(
-        self, replicas: int, limits: SchedulerLimits, timer: StepTimer, host: HostCosts
-    ) -> None:
-        self.limits, self.replicas = limits, replicas
+    def __init__(self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> None:
+        self.limits = limits
         self.book = PriceBook(timer, limits.max_num_seqs, limits.max_num_batched_tokens)
-        self.state = _state(replicas, limits, _policy(limits, timer, host))
+        self.state = _state(limits, _policy(limits, timer, host))
+        self.members: list[CompiledReplica] = []
+        self.records: tuple[RequestRecorder, StepRecorder] | None = None
+        self._settled = False
+        self.states: dict[int, RequestState] = {}
         self._segments_used = 0
         self._pending: list[tuple[int, int, float]] = []
+        self._table: Any = None
 
-    def expect(self, requests: int) -> None:
-        """Make room for requests with indices below a number."""
-        have = self.state.request.size
-        if requests > have:
-            self._extend("request", max(requests, 2 * have) - have)
-            _blank(self.state.request[have:])
-        self._reserve("ended", requests + 4 * self.limits.max_num_seqs)
+    def add(self, member: "CompiledReplica") -> int:
+        """Make room for one more replica; return its row."""
+        row = len(self.members)
+        have = self.state.replica.size
+        if row == have:
+            self._replace({name: _doubled(self.state, name) for name in _BY_REPLICA})
+        self.members.append(member)
+        outside.reset(self.table(), row)
+        return row
+
+    def table(self) -> Any:
+        """Return the table that compiled code reads (`twin.engine.compiled.memory`)."""
+        if self._table is None or self.book.moved:
+            self._table = table_of(self.state, self.book.prices)
+            self.book.moved = False
+        return self._table
 
     def take(self, state: RequestState) -> int:
         """Write a request's row; return its index."""
         request, limits = state.request, self.limits
         index = request.index
-        self.expect(index + 1)
+        self._expect(index + 1)
+        self.states[index] = state
         row = self.state.request[index]
+        place, room = row["place"], row["room"]
+        self.state.request[index] = _ABSENT
+        row["place"], row["room"] = place, room
         row["stamp_s"] = state.arrival_s
         row["prompt"], row["max_tokens"] = request.prompt_tokens, request.max_tokens
         row["limit"], row["priority"] = limits.output_limit(request), request.priority
@@ -63,12 +92,17 @@ class CompiledFleet:
             self._take_content(row, request.content)
         return index
 
-    def submit(self, replica: int, row: int, at_s: float) -> None:
+    def put_off(self, replica: int, row: int, at_s: float) -> None:
         """Hand a request to a replica when it next advances; calls come in order of time."""
         self._pending.append((replica, row, at_s))
 
+    def submit(self, replica: int, row: int, at_s: float) -> None:
+        """Hand a request to a replica that has been advanced to now."""
+        while not loop.submit(self.table(), replica, row, at_s):
+            self._grow()
+
     def flush(self) -> None:
-        """Hand over what was submitted, advancing each replica up to then."""
+        """Hand over what was put off, advancing each replica up to then."""
         pending, self._pending = self._pending, []
         if not pending:
             return
@@ -77,16 +111,88 @@ class CompiledFleet:
         rows, at_s = np.array(columns[1], dtype=np.int64), np.array(columns[2])
         done, why = 0, 0
         while why >= 0:
-            done, why, replica = loop.feed(self._table(), rows, replicas, at_s, done)
+            done, why, replica = loop.feed(self.table(), rows, replicas, at_s, done)
             self._help(why, replica)
 
-    def advance(self, until_s: float) -> None:
+    def advance_all(self, until_s: float) -> None:
         """Advance all replicas to an instant, what happens at it excluded."""
         self.flush()
         why = 0
         while why >= 0:
-            why, replica = loop.advance_all(self._table(), until_s)
+            why, replica = loop.advance_all(self.table(), until_s)
             self._help(why, replica)
+
+    def advance(self, replica: int, until_s: float) -> bool:
+        """Advance a replica to an instant, excluded, or till requests end; whether they did."""
+        while True:
+            why = loop.advance(self.table(), replica, until_s, True)
+            if why in (loop.REACHED, loop.IDLE, loop.SOMEBODY_ENDED):
+                return bool(why == loop.SOMEBODY_ENDED)
+            self._help(why, replica)
+
+    def first_end_s(self, replica: int) -> float:
+        """Return an instant before which no request of a replica ends, if nothing comes."""
+        while True:
+            at_s = outside.first_end_s(self.table(), replica)
+            if at_s >= 0:
+                return float(at_s)
+            self.book.fill(self.state)
+
+    def tell(self) -> None:
+        """Tell who has ended since this was done last, in order."""
+        counter = self.state.counter
+        if not counter[ENDED]:
+            return
+        rows = self.state.ended[: counter[ENDED]].tolist()
+        counter[ENDED] = 0
+        self.write_back(rows)
+        for row in rows:
+            ended = self.state.request[row]
+            state = self.states.pop(row)
+            state.status = Status.FINISHED
+            self.members[ended["replica"]].hear(state.request, float(ended["finish_s"]))
+
+    def held(self, replica: int) -> list[int]:
+        """Return the rows of all requests a replica has: running, waiting, not yet seen."""
+        of = self.state.replica[replica]
+        out = np.zeros(int(of["running"] + of["waiting"] + of["inbox"]), dtype=np.int64)
+        count = outside.held(self.table(), replica, out)
+        rows: list[int] = out[:count].tolist()
+        return rows
+
+    def write_back(self, rows: Sequence[int]) -> None:
+        """Write what has become of requests where others look for it."""
+        if self.records is None:
+            return
+        requests = self.records[0]
+        for row, values in zip(rows, self.state.request[rows][_TOLD].tolist(), strict=True):
+            scheduled_s, first_s, last_s, finish_s, delivered, cached, preemptions = values
+            requests.scheduled_s[row], requests.first_token_s[row] = scheduled_s, first_s
+            requests.last_token_s[row], requests.output_tokens[row] = last_s, delivered
+            state = self.states[row]
+            state.cached_tokens, state.preemptions = cached, preemptions
+            if not math.isnan(finish_s):
+                requests.finish((state,), finish_s)
+
+    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+        """The simulation ends: do what happens before, and write everything down, once."""
+        if self._settled:
+            return
+        self._settled = True
+        self.advance_all(horizon_s)
+        self.tell()
+        self.write_back(list(self.states))
+        cores = np.array([member.index for member in self.members])
+        steps.attach(written.step_columns(self, cores))
+        for core, gaps_s in zip(cores.tolist(), written.gaps_by_row(self), strict=True):
+            requests.gaps_of(core).add_all(gaps_s)
+
+    def _expect(self, requests: int) -> None:
+        """Make room for requests with indices below a number."""
+        have = self.state.request.size
+        if requests > have:
+            self._extend("request", max(requests, 2 * have) - have)
+            self.state.request[have:] = _ABSENT
 
     def _help(self, why: int, replica: int) -> None:
         if why == loop.PRICE_MISSING:
@@ -95,13 +201,9 @@ class CompiledFleet:
             self._grow()
         elif why == loop.STUCK:
             raise ServetwinError(
-                f"replica {replica} cannot schedule any of its requests; "
+                f"replica {self.members[replica].index} cannot schedule any of its requests; "
                 "this is a fault of the simulator, please report it with the scenario"
             )
-
-    def _table(self) -> Any:
-        """Return the table that compiled code reads (`twin.engine.compiled.memory`)."""
-        return table_of(self.state, self.book.prices)
 
     def _take_content(self, row: Any, content: Content) -> None:
         segments = _segments(content)
@@ -142,7 +244,7 @@ class CompiledFleet:
             fresh[:used] = table[source]
             tables[name] = fresh
         state.request["place"][order] = ends - rooms
-        self.state = state._replace(**tables)
+        self._replace(tables)
         counter[TABLE] = used
 
     def _reserve(self, name: str, size: int) -> None:
@@ -153,7 +255,11 @@ class CompiledFleet:
     def _extend(self, name: str, more: int) -> None:
         array = getattr(self.state, name)
         grown = np.concatenate([array, np.zeros(more, dtype=array.dtype)])
-        self.state = self.state._replace(**{name: grown})
+        self._replace({name: grown})
+
+    def _replace(self, arrays: dict[str, Any]) -> None:
+        self.state = self.state._replace(**arrays)
+        self._table = None
 
 
 def _segments(content: Content) -> SegmentContent:
@@ -193,7 +299,13 @@ def _policy(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:
     return row
 
 
-def _state(replicas: int, limits: SchedulerLimits, policy: Any) -> State:
+def _doubled(state: State, name: str) -> Any:
+    array = getattr(state, name)
+    return np.concatenate([array, np.zeros_like(array)])
+
+
+def _state(limits: SchedulerLimits, policy: Any) -> State:
+    replicas = 1
     seqs, blocks, size = limits.max_num_seqs, limits.num_gpu_blocks, limits.block_size
     places = 1 << (2 * blocks - 1).bit_length() if limits.enable_prefix_caching else 1
     state = State(
@@ -222,48 +334,19 @@ def _state(replicas: int, limits: SchedulerLimits, policy: Any) -> State:
         bucket=np.zeros((size, 2), dtype=np.int32),
         event=np.zeros((2 * seqs + 2, 2), dtype=np.int64),
     )
-    _blank(state.request)
-    for name in ("first", "last", "inbox_first", "inbox_last"):
-        state.replica[name] = -1
-    state.replica["free_blocks"] = limits.num_gpu_blocks - 1
-    numbers = np.arange(blocks)
-    state.block["after"] = (numbers + 1) % blocks
-    state.block["before"] = (numbers - 1) % blocks
+    state.request[:] = _ABSENT
     return state
 
 
-def _blank(rows: Any) -> None:
-    """Mark rows as requests that have not come."""
+def _absent() -> Any:
+    """Return the row of a request that has not come."""
+    row = np.zeros((), layout.REQUEST)
     for name in ("scheduled_s", "first_token_s", "last_token_s", "finish_s"):
-        rows[name] = math.nan
-    rows["cached_tokens"] = -1
-    rows["status"] = layout.ABSENT
-    rows["replica"] = rows["before"] = rows["after"] = -1
+        row[name] = math.nan
+    row["cached_tokens"] = -1
+    row["status"] = layout.ABSENT
+    row["replica"] = row["before"] = row["after"] = -1
+    return row
 
 
-def step_rows(fleet: CompiledFleet) -> Any:
-    """Return every step of a fleet, in no particular order, of dtype `layout.STEP`."""
-    from twin.engine.compiled import expand
-
-    state = fleet.state
-    runs = state.run["steps"][: state.counter[layout.RUNS]]
-    out = np.zeros(int(state.counter[layout.STEPS] + runs.sum()), layout.STEP)
-    room = np.zeros((int(runs.max(initial=1)), 5))
-    expand.step_rows(table_of(state, fleet.book.prices), out, room)
-    return out
-
-
-def gaps(fleet: CompiledFleet) -> Sequence[Any]:
-    """Return the gaps between tokens of each replica, in order of delivery."""
-    from twin.engine.compiled import expand
-
-    state = fleet.state
-    counts = np.zeros(fleet.replicas, dtype=np.int64)
-    table = table_of(state, fleet.book.prices)
-    expand.gap_counts(table, counts)
-    ends = np.cumsum(counts)
-    out = np.zeros(int(ends[-1]))
-    runs = state.run["steps"][: state.counter[layout.RUNS]]
-    room = np.zeros((int(runs.max(initial=1)), 5))
-    expand.write_gaps(table, ends - counts, out, room)
-    return np.split(out, ends[:-1])
+_ABSENT = _absent()

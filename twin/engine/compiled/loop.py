@@ -233,6 +233,7 @@ def submit(s: Any, r: int, row: int, at_s: float) -> bool:
         requests(s)[replica.inbox_last].after = row
     replica.inbox_last = row
     replica.inbox += 1
+    replica.live_tokens += request.prompt
     return True
 
 

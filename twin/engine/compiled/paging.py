@@ -32,7 +32,7 @@ def _home(key: int, mask: int) -> int:
 
 
 @compiled
-def _slot(keys: Any, blocks: Any, key: int) -> int:
+def slot_of(keys: Any, blocks: Any, key: int) -> int:
     """Return where a key stands in an open-addressed table, or the free place it would take."""
     mask = keys.size - 1
     place = _home(key, mask)
@@ -65,7 +65,7 @@ def _cache(s: Any, r: int, block: int, key: int) -> None:
     cells[block].has_key = 1
     cells[block].twin = 0
     keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
-    place = _slot(keys, blocks, key)
+    place = slot_of(keys, blocks, key)
     first = blocks[place]
     if first == 0:
         keys[place], blocks[place] = key, block
@@ -81,7 +81,7 @@ def _forget(s: Any, r: int, block: int) -> None:
     cells = blocks_of(s)[r]
     cells[block].has_key = 0
     keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
-    place = _slot(keys, blocks, cells[block].key)
+    place = slot_of(keys, blocks, cells[block].key)
     first = blocks[place]
     if first == block:
         heir = cells[block].twin
@@ -159,7 +159,7 @@ def look_up(s: Any, r: int, row: int, most: int) -> int:
     request = requests(s)[row]
     keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
     for index in range(most):
-        block = blocks[_slot(keys, blocks, table_keys(s)[request.place + index])]
+        block = blocks[slot_of(keys, blocks, table_keys(s)[request.place + index])]
         if block == 0:
             return index
         table_blocks(s)[request.place + index] = block

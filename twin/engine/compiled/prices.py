@@ -22,11 +22,12 @@ class PriceBook:
         max_num_seqs, max_num_batched_tokens: of the engine.
 
     Attributes:
-        prices: the arrays; they move when they grow.
+        prices: the arrays.
+        moved: some of them were replaced; whoever has seen to that sets it back.
     """
 
     def __init__(self, timer: StepTimer, max_num_seqs: int, max_num_batched_tokens: int) -> None:
-        self._timer = timer
+        self._timer, self.moved = timer, False
         self._used = {"sums": 0, "lines": 0, "pieces": 0, "cells": 0}
         tokens = max(max_num_batched_tokens, max_num_seqs, *timer.mixed_sizes, 1)
 
@@ -79,6 +80,7 @@ class PriceBook:
         if place == rows.size:
             rows = np.concatenate([rows, np.zeros_like(rows)])
             self.prices = self.prices._replace(**{table: rows})
+            self.moved = True
         rows[place] = row
         self._used[table] = place + 1
         return place

@@ -43,6 +43,7 @@ def deliver(s: Any, r: int, row: int, at_s: float) -> None:
         request.first_token_s = at_s
     request.last_token_s = at_s
     request.delivered += 1
+    replicas(s)[r].live_tokens += 1
 
 
 @compiled
@@ -52,6 +53,7 @@ def _finish(s: Any, r: int, row: int, at_s: float) -> None:
         dequeue(s, r, row)
     request.status = FINISHED
     request.finish_s = at_s
+    replica.live_tokens -= request.prompt + request.output
     free(s, r, row)
     request.placeholders = 0
     replica.unsent = 1

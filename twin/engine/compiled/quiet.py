@@ -178,6 +178,7 @@ def _deliver(s: Any, r: int, calls: int, first_s: float, last_s: float) -> None:
         request.delivered += calls
         request.output += calls
         request.computed += calls
+    replicas(s)[r].live_tokens += calls * replicas(s)[r].running
     gap = gaps(s)[counters(s)[GAPS]]
     gap.gap_s, gap.times, gap.replica = counters(s)[RUNS], -1, r
     counters(s)[GAPS] += 1

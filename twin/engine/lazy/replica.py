@@ -339,11 +339,12 @@ class LazyReplica(FastReplica):
             call.lasts = core.batch.lasts(call.number)
             flights[0] = Flight(call, end_s, empty=False)
 
-    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> float:
         """See `Replica.settle`."""
-        super().settle(horizon_s, requests, steps)
+        end_s = super().settle(horizon_s, requests, steps)
         if self._lazy is not None:
             self._note(self._lazy, requests)
+        return end_s
 
     def _note(self, core: LazyCore, requests: RequestRecorder) -> None:
         """Write down how far the running requests have come."""
