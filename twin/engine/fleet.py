@@ -33,7 +33,7 @@ from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
 from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTimer
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool
 from twin.scheduling import VllmV1Scheduler
 from twin.scheduling.prompt_keys import PromptKeys
 
@@ -58,19 +58,17 @@ class CoreKind:
 
 
 def pool_of_scenario(
-    scenario: Scenario,
-    clock: Clock,
-    parts: tuple[BatchTimer, HostCosts],
-    kind: CoreKind,
+    pool: ScenarioPool, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
 ) -> Pool:
-    """Return a scenario's replicas.
+    """Return replicas of one kind.
 
     Args:
-        scenario: what is simulated.
+        pool: what a scenario says of them.
         clock: of this run.
         parts: (who times batches, the host's costs).
         kind: of its engine cores.
     """
+    scenario = pool.scenario
     spec, keys = scenario.file.parallelism, PromptKeys()
     make = _maker(scenario, clock, parts, kind)
 
@@ -86,11 +84,14 @@ def pool_of_scenario(
         return replica
 
     return Pool(
-        scenario.file.cluster.replicas,
+        pool.replicas,
         build,
         serving_engine(scenario).accepts(scenario),
         cores=spec.dp,
         gpus=spec.tp * spec.pp * spec.dp,
+        startup_s=pool.startup_s,
+        autoscaler=pool.autoscaler,
+        name=pool.name,
     )
 
 

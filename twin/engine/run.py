@@ -5,17 +5,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from twin.cluster import ClusterSpec
 from twin.engine.clock import Clock
+from twin.engine.cluster.autoscaler import autoscale
+from twin.engine.cluster.failures import Failures
 from twin.engine.compiled.jit import is_installed
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
 from twin.engine.replica import Replica
-from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
+from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
 from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool, pools_of
 from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
@@ -46,31 +49,43 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
-    file = scenario.file
-    clock = Clock()
-    timer, host = batch_timer(scenario, costs)
+    file, clock = scenario.file, Clock()
+    pools = pools_of(scenario)
+    parts = [batch_timer(pool.scenario, costs) for pool in pools]
     seed = np.random.SeedSequence(file.seed)
-    source = scenario.workload.source(seed, scenario.policy.max_model_len)
-    kind = _cores(engine, source)
-    pool = pool_of_scenario(scenario, clock, (timer, host), kind)
+    context = max(pool.scenario.policy.max_model_len for pool in pools)
+    source = scenario.workload.source(seed, context)
+    kind = _cores(engine, source, file.cluster)
     spec = file.cluster.router
-    router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
-    loop = ReferenceEngine(clock, [pool], router, source, host)
+    loop = ReferenceEngine(
+        clock,
+        [
+            pool_of_scenario(pool, clock, part, kind)
+            for pool, part in zip(pools, parts, strict=True)
+        ],
+        ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
+        source,
+        parts[0][1],
+    )
+    if file.cluster.failures is not None:
+        Failures(clock, file.cluster.failures, loop, seed)
+    autoscale(clock, loop)
     loop.run(file.horizon_s, progress)
-    instances = [member.instance for member in loop.membership.members]
-    cores = [core for instance in instances if instance for core in instance.engines]
+    cores = loop.membership.engine_cores()
     horizon_s = math.inf if file.horizon_s is None else file.horizon_s
     ends_s = [core.settle(horizon_s, loop.requests, loop.steps) for core in cores]
     now_s = clock.now if file.horizon_s is not None else max([clock.now, *ends_s])
     return _result(scenario, loop, cores, now_s)
 
 
-def _cores(engine: str, source: RequestSource) -> CoreKind:
+def _cores(engine: str, source: RequestSource, cluster: ClusterSpec) -> CoreKind:
     """Return what kind of engine cores an engine has."""
     compiled = engine == "compiled"
     if engine == "fast" and (source.expected_requests or 0) >= _WORTH_COMPILED_CODE:
         compiled = is_installed()
-    return CoreKind(fast=engine != "reference", compiled=compiled, hears=source.hears_of_ends)
+    scales = any(pool.autoscaler for pool in (cluster, *(cluster.pools or ())))
+    hears = source.hears_of_ends or cluster.failures is not None or scales
+    return CoreKind(fast=engine != "reference", compiled=compiled, hears=hears)
 
 
 def _result(
@@ -100,6 +115,16 @@ def _result(
             source.value: sum(replica.time_by_source_s[index] for replica in replicas)
             for index, source in enumerate(SOURCES)
         },
+        events=engine.membership.events.table(),
+        fleet=engine.membership.table(),
+        pools=tuple(_facts(pool) for pool in pools_of(scenario)),
+    )
+
+
+def _facts(pool: ScenarioPool) -> PoolFacts:
+    scenario = pool.scenario
+    return PoolFacts(
+        pool.name, scenario.gpu.name, scenario.num_gpu_blocks, scenario.policy.block_size
     )
 
 

@@ -20,6 +20,9 @@ class Life(IntEnum):
     DEAD = 4
 
 
+_THERE = (Life.STARTING, Life.READY, Life.DRAINING)
+
+
 class Member:
     """One replica; its engine is built when the first request comes.
 
@@ -37,13 +40,14 @@ class Member:
         started_s: when it was last started.
         paid_s: seconds of its lives before this one.
         down_s: how long after its end it starts again; None: it does not.
-        returns: it is gone or dead, and will start again.
+        returns: it is gone or dead, and will start again by itself.
+        lives: how often it was started.
         turn: number of changes in its life, by which a plan tells that it is outdated.
     """
 
     __slots__ = (
         "_clock", "_ended", "_held", "_records", "down_s", "first_core", "index", "instance", "life",
-        "paid_s", "pool", "returns", "started_s", "turn",
+        "lives", "paid_s", "pool", "returns", "started_s", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +61,7 @@ class Member:
         self.index, self.first_core = numbers
         self.pool = pool
         self.life = Life.GONE
-        self._held = self.turn = 0
+        self._held = self.turn = self.lives = 0
         self.instance: ServingInstance | None = None
         self.started_s = self.paid_s = 0.0
         self.down_s: float | None = None
@@ -70,6 +74,11 @@ class Member:
         if self.instance is not None:
             self.instance.sync()
         return self._held
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is starting, ready or draining."""
+        return self.life in _THERE
 
     @property
     def load_tokens(self) -> int:
