@@ -18,6 +18,7 @@ from twin.engine.result import (
     RequestTable,
     StepTable,
 )
+from twin.engine.step_table import LaterStepTable
 from twin.request import Request, RequestState
 
 
@@ -56,6 +57,17 @@ class RequestRecorder:
             column.extend([blank] * (request.index + 1 - len(column)))
         self.requests.extend([request] * (request.index + 1 - len(self.requests)))
         self.requests[request.index] = request
+
+    def arrive_all(self, requests: Sequence[Request]) -> None:
+        """Open slots for many."""
+        start = len(self.requests)
+        if [request.index for request in requests] != list(range(start, start + len(requests))):
+            for request in requests:
+                self.arrive(request)
+            return
+        for column, blank in self._columns():
+            column.extend([blank] * len(requests))
+        self.requests.extend(requests)
 
     def _columns(self) -> Iterable[tuple[list, object]]:  # type: ignore[type-arg]
         nan = math.nan
@@ -284,7 +296,10 @@ class StepRecorder:
         self._attached.append(columns)
 
     def table(self) -> StepTable:
-        """Return the arrays by time of scheduling, then replica."""
+        """Return the arrays by time of scheduling, then replica, made when one is asked for."""
+        return LaterStepTable(len(self), self._table)
+
+    def _table(self) -> StepTable:
         scheduled, start_s, end_s = (
             np.concatenate([np.array(column, dtype=np.float64), *runs, *self._of(name)])
             for name, column, runs in zip(

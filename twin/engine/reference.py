@@ -84,12 +84,16 @@ class ReferenceEngine:
         self._clock.run(until=horizon_s)
 
     def _arrivals(self, requests: Sequence[Request]) -> Generator[Event, None, None]:
-        for request in requests:
-            self._opens(request)
+        self.requests.arrive_all(requests)
+        self._open += len(requests)
+        if self.clients is not None:
+            for request in requests:
+                self.clients.expected(request)
+        clock = self._clock
         for request in requests:
             at_s = request.arrival_s + self._api_s
-            if at_s > self._clock.now:
-                yield self._clock.at(at_s, URGENT)
+            if at_s > clock.now and not clock.jump(at_s):
+                yield clock.at(at_s, URGENT)
             self.dispatcher.send((request,))
 
     def expect(self, request: Request) -> None:

@@ -228,6 +228,7 @@ class StepTimer:
         return floor_s + self.tail * base_s, self.tail * slope_s
 
     def floor_s(self, kernels: int, *, graph: bool) -> float:
+        """Return what launching so many kernels of a step takes at least."""
         if self.eager:
             kernels = max(kernels, EAGER_OPS_PER_LAYER * self.arch.num_layers)
         return self.cost_model.launch_floor_s(kernels, graph=graph)
@@ -305,6 +306,7 @@ class StepTimer:
         return line
 
     def body(self, tokens: int) -> OpSum:
+        """Return what sees every one of so many tokens."""
         body = self._bodies.get(tokens)
         if body is None:
             ops = body_ops(
@@ -333,6 +335,7 @@ class StepTimer:
         return self.body(low).between(self.body(low - 1 + step), (beyond - 1) / (step - 1))
 
     def head(self, sampled: int) -> OpSum:
+        """Return the output layer over so many sequences."""
         head = self._heads.get(sampled)
         if head is None:
             ops = head_ops(self.arch, self.tp, sampled) if self._ends.last else []

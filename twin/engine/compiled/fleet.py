@@ -12,6 +12,7 @@ from twin.engine.compiled.layout import COUNTERS, ENDED, TABLE, State
 from twin.engine.compiled.memory import table_of
 from twin.engine.compiled.prices import PriceBook
 from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.result import FINISHED
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTimer
 from twin.request import Content, RequestState, SegmentContent, Status
@@ -20,9 +21,9 @@ from twin.scheduling.limits import SchedulerLimits
 if TYPE_CHECKING:
     from twin.engine.compiled.replica import CompiledReplica
 
-_ROWS = 1024
+_ROWS, _BLOCKS = 1024, 65536
 _BY_REPLICA = (
-    "replica", "block", "hash_key", "hash_block", "running", "plan", "flight", "by_source",
+    "replica", "block", "hash", "running", "plan", "flight", "by_source",
 )  # fmt: skip
 _TOLD = [
     "scheduled_s", "first_token_s", "last_token_s", "finish_s", "delivered", "cached_tokens",
@@ -55,7 +56,8 @@ class CompiledFleet:
         self._settled = False
         self.states: dict[int, RequestState] = {}
         self._segments_used = 0
-        self._pending: list[tuple[int, int, float]] = []
+        self._pending: list[tuple[int, RequestState, float]] = []
+        self._longest = -(-limits.max_model_len // limits.block_size) + 3
         self._table: Any = None
 
     def add(self, member: "CompiledReplica") -> int:
@@ -77,24 +79,18 @@ class CompiledFleet:
 
     def take(self, state: RequestState) -> int:
         """Write a request's row; return its index."""
-        request, limits = state.request, self.limits
-        index = request.index
+        index = state.request.index
         self._expect(index + 1)
-        self.states[index] = state
-        row = self.state.request[index]
-        place, room = row["place"], row["room"]
-        self.state.request[index] = _ABSENT
-        row["place"], row["room"] = place, room
-        row["stamp_s"] = state.arrival_s
-        row["prompt"], row["max_tokens"] = request.prompt_tokens, request.max_tokens
-        row["limit"], row["priority"] = limits.output_limit(request), request.priority
-        if request.content is not None and limits.enable_prefix_caching:
-            self._take_content(row, request.content)
+        old, room = self.state.request, self.state.request[index]["room"]
+        place = old[index]["place"]
+        old[index] = self._row(state)
+        if room:
+            old[index]["place"], old[index]["room"] = place, room
         return index
 
-    def put_off(self, replica: int, row: int, at_s: float) -> None:
+    def put_off(self, replica: int, state: RequestState, at_s: float) -> None:
         """Hand a request to a replica when it next advances; calls come in order of time."""
-        self._pending.append((replica, row, at_s))
+        self._pending.append((replica, state, at_s))
 
     def submit(self, replica: int, row: int, at_s: float) -> None:
         """Hand a request to a replica that has been advanced to now."""
@@ -106,9 +102,14 @@ class CompiledFleet:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        columns = list(zip(*pending, strict=True))
-        replicas = np.array(columns[0], dtype=np.int64)
-        rows, at_s = np.array(columns[1], dtype=np.int64), np.array(columns[2])
+        targets, states, times_s = zip(*pending, strict=True)
+        replicas, at_s = np.array(targets, dtype=np.int64), np.array(times_s)
+        rows = np.array([state.request.index for state in states], dtype=np.int64)
+        self._expect(int(rows.max()) + 1)
+        fresh = np.array([self._row(state) for state in states], dtype=layout.REQUEST)
+        for name in ("place", "room"):  # of those that were here before
+            fresh[name] = self.state.request[name][rows]
+        self.state.request[rows] = fresh
         done, why = 0, 0
         while why >= 0:
             done, why, replica = loop.feed(self.table(), rows, replicas, at_s, done)
@@ -180,12 +181,27 @@ class CompiledFleet:
             return
         self._settled = True
         self.advance_all(horizon_s)
-        self.tell()
-        self.write_back(list(self.states))
+        self._write_all_back(requests)
         cores = np.array([member.index for member in self.members])
         steps.attach(written.step_columns(self, cores))
         for core, gaps_s in zip(cores.tolist(), written.gaps_by_row(self), strict=True):
             requests.gaps_of(core).add_all(gaps_s)
+
+    def _write_all_back(self, requests: RequestRecorder) -> None:
+        """Write back whoever was not yet; nobody hears of their ends any more."""
+        rows = np.array(list(self.states), dtype=np.int64)
+        told = self.state.request[rows]
+        for column, name in (
+            (requests.scheduled_s, "scheduled_s"), (requests.first_token_s, "first_token_s"),
+            (requests.last_token_s, "last_token_s"), (requests.output_tokens, "delivered"),
+        ):  # fmt: skip
+            _put(column, rows, told[name])
+        ended = told["status"] == layout.FINISHED
+        _put(requests.finish_s, rows[ended], told["finish_s"][ended])
+        _put(requests.outcome, rows[ended], FINISHED)
+        cached, preemptions = told["cached_tokens"].tolist(), told["preemptions"].tolist()
+        for state, hit, times in zip(self.states.values(), cached, preemptions, strict=True):
+            state.cached_tokens, state.preemptions = hit, times
 
     def _expect(self, requests: int) -> None:
         """Make room for requests with indices below a number."""
@@ -205,15 +221,33 @@ class CompiledFleet:
                 "this is a fault of the simulator, please report it with the scenario"
             )
 
-    def _take_content(self, row: Any, content: Content) -> None:
+    def _row(self, state: RequestState) -> tuple[float, ...]:
+        """Return a request that has just come as a row of `layout.REQUEST`."""
+        request, limits, nan = state.request, self.limits, math.nan
+        self.states[request.index] = state
+        segments = 0
+        if request.content is not None and limits.enable_prefix_caching:
+            segments = self._take_content(request.content)
+        return (
+            state.arrival_s, nan, nan, nan, nan,
+            request.prompt_tokens, request.max_tokens, limits.output_limit(request),
+            request.priority,
+            0, 0, 0, 0,
+            0, 0, 0, 0, 0,
+            self._segments_used - segments, segments, -1, 0,
+            layout.ABSENT, -1, -1, -1,
+        )  # fmt: skip
+
+    def _take_content(self, content: Content) -> int:
+        """Keep what a request consists of; return its segments."""
         segments = _segments(content)
         count, start = len(segments.ids), self._segments_used
         self._reserve("segment_id", start + count)
         self._reserve("segment_end", start + count)
         self.state.segment_id[start : start + count] = segments.ids
         self.state.segment_end[start : start + count] = segments.ends
-        row["segments_at"], row["segments"] = start, count
         self._segments_used += count
+        return count
 
     def _grow(self) -> None:
         """Make room wherever there may be too little."""
@@ -224,7 +258,8 @@ class CompiledFleet:
             ("ended", ENDED, 2 * seqs),
         ):  # fmt: skip
             self._reserve(name, int(state.counter[place]) + margin)
-        self._compact()
+        if int(state.counter[TABLE]) + self._longest > state.table_block.size:
+            self._compact()
 
     def _compact(self) -> None:
         """Move the block tables of live requests together; room for as much again and more."""
@@ -235,8 +270,7 @@ class CompiledFleet:
         ends = np.cumsum(rooms)
         used = int(ends[-1]) if ends.size else 0
         source = np.repeat(places - (ends - rooms), rooms) + np.arange(used)
-        longest = -(-self.limits.max_model_len // self.limits.block_size) + 3
-        size = max(state.table_block.size, 2 * used + longest)
+        size = max(state.table_block.size, 2 * (used + self._longest))
         tables = {}
         for name in ("table_block", "table_key"):
             table = getattr(state, name)
@@ -299,6 +333,13 @@ def _policy(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:
     return row
 
 
+def _put(column: list[Any], rows: Any, values: Any) -> None:
+    """Write values into a list, many at a time."""
+    array = np.array(column)
+    array[rows] = values
+    column[:] = array.tolist()
+
+
 def _doubled(state: State, name: str) -> Any:
     array = getattr(state, name)
     return np.concatenate([array, np.zeros_like(array)])
@@ -313,23 +354,22 @@ def _state(limits: SchedulerLimits, policy: Any) -> State:
         replica=np.zeros(replicas, layout.REPLICA),
         request=np.zeros(_ROWS, layout.REQUEST),
         block=np.zeros((replicas, blocks), layout.BLOCK),
-        hash_key=np.zeros((replicas, places), dtype=np.int64),
-        hash_block=np.zeros((replicas, places), dtype=np.int32),
-        running=np.zeros((replicas, seqs + 1), dtype=np.int32),
+        hash=np.zeros((replicas, places), layout.SLOT),
+        running=np.zeros((replicas, seqs + 1), dtype=np.int64),
         plan=np.zeros((replicas, 2, seqs + 1), layout.ENTRY),
         flight=np.zeros((replicas, 2), layout.FLIGHT),
         by_source=np.zeros((replicas, 4)),
-        table_block=np.zeros(_ROWS, dtype=np.int32),
-        table_key=np.zeros(_ROWS, dtype=np.int64),
+        table_block=np.zeros(_BLOCKS, dtype=np.int32),
+        table_key=np.zeros(_BLOCKS, dtype=np.int64),
         segment_id=np.zeros(_ROWS, dtype=np.int64),
         segment_end=np.zeros(_ROWS, dtype=np.int64),
         step=np.zeros(_ROWS, layout.STEP),
         run=np.zeros(_ROWS, layout.RUN),
         taken=np.zeros(16 * _ROWS, dtype=np.int32),
         gap=np.zeros(16 * _ROWS, layout.GAP),
-        ended=np.zeros(_ROWS, dtype=np.int32),
+        ended=np.zeros(_ROWS, dtype=np.int64),
         counter=np.zeros(COUNTERS, dtype=np.int64),
-        scratch=np.zeros(seqs + 1, dtype=np.int32),
+        scratch=np.zeros(seqs + 1, dtype=np.int64),
         split=np.zeros(9),
         bucket=np.zeros((size, 2), dtype=np.int32),
         event=np.zeros((2 * seqs + 2, 2), dtype=np.int64),

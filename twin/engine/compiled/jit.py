@@ -30,7 +30,21 @@ def compiled(function: Function) -> Function:
     before, config.CACHE_DIR = config.CACHE_DIR, str(_folder())
     found: Function = njit(cache=True, fastmath=False, error_model="numpy")(function)
     config.CACHE_DIR = before
+    _take_constants_as_numbers(found)
     return found
+
+
+def _take_constants_as_numbers(function: Any) -> None:
+    """Compile a function once, not once more for every constant it is called with."""
+    from numba.core.types import unliteral
+
+    template_of = function.get_call_template
+
+    def get_call_template(args: Any, keywords: Any) -> Any:
+        plain = {name: unliteral(kind) for name, kind in keywords.items()}
+        return template_of(tuple(map(unliteral, args)), plain)
+
+    function.get_call_template = get_call_template
 
 
 @cache

@@ -17,7 +17,7 @@ REQUEST = np.dtype(
         ("computed", _I), ("output", _I), ("placeholders", _I), ("in_flight", _I),
         ("delivered", _I), ("place", _I), ("room", _I), ("blocks", _I), ("cached_blocks", _I),
         ("segments_at", _I), ("segments", _I), ("cached_tokens", _I), ("preemptions", _I),
-        ("status", _H), ("replica", _H), ("before", _H), ("after", _H),
+        ("status", _I), ("replica", _I), ("before", _I), ("after", _I),
     ],
     align=True,
 )  # fmt: skip
@@ -40,12 +40,15 @@ BLOCK = np.dtype(
 """A KV block: `after`, `before` in the free order, block 0 head and tail of it; `twin`: the next
 block of equal content, in order of caching; `last_twin`: valid for the first of them."""
 
+SLOT = np.dtype([("key", _I), ("block", _I)], align=True)
+"""A place in a hash table from keys to blocks; block 0: it is free."""
+
 REPLICA = np.dtype(
     [
         ("now_s", _F), ("free_s", _F), ("launched_s", _F), ("end_s", _F),
         ("phase", _I), ("executed", _I), ("idle_iterations", _I),
         ("running", _I), ("waiting", _I), ("inbox", _I),
-        ("first", _H), ("last", _H), ("inbox_first", _H), ("inbox_last", _H),
+        ("first", _I), ("last", _I), ("inbox_first", _I), ("inbox_last", _I),
         ("free_blocks", _I), ("unsent", _I), ("flights", _I), ("oldest", _I),
         ("slot", _I), ("preempted", _I), ("skipped", _I), ("live_tokens", _I),
         ("requests", _I), ("queries", _I), ("hits", _I),
@@ -60,7 +63,7 @@ FLIGHT = np.dtype(
 )
 """A step scheduled and not processed yet; its requests stand in the plan of its slot."""
 
-ENTRY = np.dtype([("row", _H), ("tokens", _H), ("epoch", _H), ("samples", _H)], align=True)
+ENTRY = np.dtype([("row", _I), ("tokens", _I), ("epoch", _I), ("samples", _I)], align=True)
 """What a plan has of one request."""
 
 POLICY = np.dtype(
@@ -117,7 +120,7 @@ STEP = np.dtype(
 RUN = np.dtype(
     [
         ("now_s", _F), ("free_s", _F), ("flying_s", _F), ("update_s", _F), ("kv_tokens", _I),
-        ("seqs", _H), ("steps", _H), ("replica", _H), ("waiting", _H), ("used_blocks", _H),
+        ("seqs", _I), ("steps", _I), ("replica", _H), ("waiting", _H), ("used_blocks", _I),
         ("taken_at", _I),
     ],
     align=True,
@@ -164,8 +167,7 @@ class State(NamedTuple):
     replica: Any
     request: Any
     block: Any
-    hash_key: Any
-    hash_block: Any
+    hash: Any
     running: Any
     plan: Any
     flight: Any

@@ -10,8 +10,7 @@ from twin.engine.compiled.loop import CALL, FEWEST_STEPS
 from twin.engine.compiled.memory import (
     blocks_of,
     flights,
-    hash_blocks,
-    hash_keys,
+    hash_tables,
     pieces,
     policies,
     replicas,
@@ -66,8 +65,9 @@ def first_end_s(s: Any, r: int) -> float:
 @compiled
 def cached_keys(s: Any, r: int, keys: Any) -> int:
     """Return how many leading keys a replica's cache holds."""
+    table = hash_tables(s)[r]
     for index in range(keys.size):
-        if hash_blocks(s)[r, slot_of(hash_keys(s)[r], hash_blocks(s)[r], keys[index])] == 0:
+        if table[slot_of(table, keys[index])].block == 0:
             return index
     return keys.size
 
@@ -134,5 +134,6 @@ def reset(s: Any, r: int) -> None:
         cells[block].holders = cells[block].has_key = 0
         cells[block].after = (block + 1) % cells.size
         cells[block].before = (block + cells.size - 1) % cells.size
-    for place in range(hash_blocks(s).shape[1]):
-        hash_blocks(s)[r, place] = 0
+    table = hash_tables(s)[r]
+    for place in range(table.size):
+        table[place].block = 0

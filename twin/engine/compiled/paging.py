@@ -7,8 +7,7 @@ import numpy as np
 from twin.engine.compiled.jit import compiled
 from twin.engine.compiled.memory import (
     blocks_of,
-    hash_blocks,
-    hash_keys,
+    hash_tables,
     policies,
     replicas,
     requests,
@@ -32,29 +31,29 @@ def _home(key: int, mask: int) -> int:
 
 
 @compiled
-def slot_of(keys: Any, blocks: Any, key: int) -> int:
+def slot_of(table: Any, key: int) -> int:
     """Return where a key stands in an open-addressed table, or the free place it would take."""
-    mask = keys.size - 1
+    mask = table.size - 1
     place = _home(key, mask)
-    while blocks[place] != 0 and keys[place] != key:
+    while table[place].block != 0 and table[place].key != key:
         place = (place + 1) & mask
     return place
 
 
 @compiled
-def _drop(keys: Any, blocks: Any, place: int) -> None:
+def _drop(table: Any, place: int) -> None:
     """Empty a place; whoever was pushed past it moves up."""
-    mask = keys.size - 1
+    mask = table.size - 1
     free = place
     place = (place + 1) & mask
-    while blocks[place] != 0:
-        home = _home(keys[place], mask)
+    while table[place].block != 0:
+        home = _home(table[place].key, mask)
         # It may move up unless its home lies behind the free place (on the way round).
         if ((place - home) & mask) >= ((place - free) & mask):
-            keys[free], blocks[free] = keys[place], blocks[place]
+            table[free].key, table[free].block = table[place].key, table[place].block
             free = place
         place = (place + 1) & mask
-    blocks[free] = 0
+    table[free].block = 0
 
 
 @compiled
@@ -64,11 +63,11 @@ def _cache(s: Any, r: int, block: int, key: int) -> None:
     cells[block].key = key
     cells[block].has_key = 1
     cells[block].twin = 0
-    keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
-    place = slot_of(keys, blocks, key)
-    first = blocks[place]
+    table = hash_tables(s)[r]
+    place = slot_of(table, key)
+    first = table[place].block
     if first == 0:
-        keys[place], blocks[place] = key, block
+        table[place].key, table[place].block = key, block
         cells[block].last_twin = block
     else:
         cells[cells[first].last_twin].twin = block
@@ -80,22 +79,22 @@ def _forget(s: Any, r: int, block: int) -> None:
     """Drop the content of a block; its oldest twin, if any, takes its place."""
     cells = blocks_of(s)[r]
     cells[block].has_key = 0
-    keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
-    place = slot_of(keys, blocks, cells[block].key)
-    first = blocks[place]
+    table = hash_tables(s)[r]
+    place = slot_of(table, cells[block].key)
+    first = table[place].block
     if first == block:
         heir = cells[block].twin
         if heir == 0:
-            _drop(keys, blocks, place)
+            _drop(table, place)
         else:
-            blocks[place] = heir
+            table[place].block = heir
             cells[heir].last_twin = cells[block].last_twin
         return
     while cells[first].twin != block:
         first = cells[first].twin
     cells[first].twin = cells[block].twin
     if cells[first].twin == 0:
-        cells[blocks[place]].last_twin = first
+        cells[table[place].block].last_twin = first
 
 
 @compiled
@@ -157,9 +156,9 @@ def free(s: Any, r: int, row: int) -> None:
 def look_up(s: Any, r: int, row: int, most: int) -> int:
     """Put the longest cached prefix into a request's table; return its blocks."""
     request = requests(s)[row]
-    keys, blocks = hash_keys(s)[r], hash_blocks(s)[r]
+    table = hash_tables(s)[r]
     for index in range(most):
-        block = blocks[slot_of(keys, blocks, table_keys(s)[request.place + index])]
+        block = table[slot_of(table, table_keys(s)[request.place + index])].block
         if block == 0:
             return index
         table_blocks(s)[request.place + index] = block

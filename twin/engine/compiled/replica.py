@@ -114,13 +114,12 @@ class CompiledReplica:
     def submit(self, state: RequestState) -> int:
         """See `Replica.submit`."""
         fleet, now_s = self._fleet, self._clock.now
-        row = fleet.take(state)
         if self._hears:
             fleet.advance(self._row, now_s)
-            fleet.submit(self._row, row, now_s)
+            fleet.submit(self._row, fleet.take(state), now_s)
             self._arm()
         else:
-            fleet.put_off(self._row, row, now_s)
+            fleet.put_off(self._row, state, now_s)
         return self.index
 
     def abort(self, state: RequestState) -> bool:
