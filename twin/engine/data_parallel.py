@@ -296,6 +296,11 @@ class DataParallelReplica:
         self._rank_of[state.request.index] = rank
         return self.engines[rank].submit(state)
 
+    def catch_up(self) -> None:
+        """See `ServingInstance.catch_up`."""
+        for rank in self.engines:
+            rank.catch_up()
+
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`; the front end no longer counts the request at once."""
         rank = self._rank_of.get(state.request.index)

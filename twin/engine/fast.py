@@ -100,6 +100,10 @@ class FastReplica(Replica):
             self._cut(self._ride, self._clock.now)
         return super().submit(state)
 
+    def catch_up(self) -> None:
+        """See `Replica.catch_up`."""
+        self._stop()
+
     def abort(self, state: RequestState) -> bool:
         """See `Replica.abort`."""
         self._stop()

@@ -88,6 +88,10 @@ class ServingInstance(Protocol):
         """Take a request now; return the index of the engine core that has it."""
         ...
 
+    def catch_up(self) -> None:
+        """Write down all that happened before now."""
+        ...
+
     def abort(self, state: RequestState) -> bool:
         """The client of a request submitted before gives it up now; False: it had ended."""
         ...
@@ -198,6 +202,9 @@ class Replica:
                 yield from self._loop(requests, steps, on_end)
             except Interrupt:  # a crash
                 self._restarting = False
+
+    def catch_up(self) -> None:
+        """See `ServingInstance.catch_up`: what happens is written down at once."""
 
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`: what begins at this instant or later happens without it."""

@@ -1,9 +1,11 @@
 """`simulate`: a scenario in, a result out; no files, no globals, no wall clock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import pool_of_scenario
@@ -14,6 +16,7 @@ from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario
+from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
 ENGINES = ("fast", "reference")
@@ -44,23 +47,31 @@ def simulate(
     timer, host = batch_timer(scenario, costs)
     pool = pool_of_scenario(scenario, clock, (timer, host), fast=engine == "fast")
     seed = np.random.SeedSequence(file.seed)
-    source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    source: RequestSource = scenario.workload.source(seed, scenario.policy.max_model_len)
     spec = file.cluster.router
     router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
+    clients = None
+    if file.clients is not None:
+        rng = generator(seed, Stream.CLIENTS)
+        source = clients = ClientLayer(file.clients, source, clock, rng)
     loop = ReferenceEngine(clock, [pool], router, source, host)
+    if clients is not None:
+        clients.join(loop)
     loop.run(file.horizon_s, progress)
     instances = [member.instance for member in loop.membership.members]
     cores = [core for instance in instances if instance for core in instance.engines]
     for core in cores:
         core.settle(clock.now, loop.requests, loop.steps)
-    return _result(scenario, loop, cores, clock.now)
+    table = loop.requests.table()
+    if clients is not None:
+        table = replace(table, **clients.columns())
+    return _result(scenario, table, loop, cores)
 
 
 def _result(
-    scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
+    scenario: Scenario, table: RequestTable, engine: ReferenceEngine, replicas: Sequence[Replica]
 ) -> SimulationResult:
     counters = [replica.scheduler.prefix for replica in replicas]
-    table = engine.requests.table()
     horizon_s = scenario.file.horizon_s
     return SimulationResult(
         requests=table if horizon_s is None else _arrived(table, horizon_s),
@@ -75,7 +86,7 @@ def _result(
         kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.block_size,
         replicas=engine.membership.cores,
-        simulated_s=now_s,
+        simulated_s=engine.now_s,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
         skipped_steps=sum(replica.skipped_steps for replica in replicas),
@@ -92,5 +103,8 @@ def _arrived(table: RequestTable, horizon_s: float) -> RequestTable:
     columns = {
         name: getattr(table, name)[here] for name in RequestTable.__slots__ if name != "name"
     }
+    row = np.cumsum(here) - 1
+    for name in ("origin", "served_by"):
+        columns[name] = row[columns[name]]
     names = tuple(n for n, keep in zip(table.name, here.tolist(), strict=True) if keep)
     return RequestTable(**columns, name=names)

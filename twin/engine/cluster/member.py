@@ -100,6 +100,11 @@ class Member:
         instance.sync()
         return instance.cached_prefix_tokens(request)
 
+    def catch_up(self) -> None:
+        """Let all that its engine has done before now be written down."""
+        if self.instance is not None:
+            self.instance.catch_up()
+
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""
         instance = self.instance or self._build()
