@@ -9,7 +9,7 @@ from twin.engine.reference import ReferenceEngine
 from twin.engine.result import UNFINISHED
 
 
-MOST_STRIKES = 150
+MOST_STRIKES = 60
 
 
 class Chaos(ReferenceEngine):
