@@ -43,7 +43,7 @@ def check_attempts(result, clients):
         assert ((requests.finish_s - requests.arrival_s)[done] < clients.timeout_s).all()
     if clients.ttft_timeout_s is not None:
         # Who is sent to another replica amid an answer gets a first token once more.
-        once = done & (requests.requeues == 0)
+        once = done & (requests.requeues[requests.served_by] == 0)
         ttft_s = (requests.first_token_s - requests.arrival_s)[once]
         assert (ttft_s < clients.ttft_timeout_s).all()
 

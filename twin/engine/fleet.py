@@ -30,7 +30,7 @@ from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
 from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTimer
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool
 from twin.scheduling import VllmV1Scheduler
 from twin.scheduling.prompt_keys import PromptKeys
 
@@ -40,20 +40,17 @@ _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
 def pool_of_scenario(
-    scenario: Scenario,
-    clock: Clock,
-    parts: tuple[BatchTimer, HostCosts],
-    *,
-    fast: bool = False,
+    pool: ScenarioPool, clock: Clock, parts: tuple[BatchTimer, HostCosts], *, fast: bool = False
 ) -> Pool:
-    """Return a scenario's replicas.
+    """Return replicas of one kind.
 
     Args:
-        scenario: what is simulated.
+        pool: what a scenario says of them.
         clock: of this run.
         parts: (who times batches, the host's costs).
         fast: engine cores skip what they know ahead, where they can.
     """
+    scenario = pool.scenario
     spec, keys = scenario.file.parallelism, PromptKeys()
 
     def build(number: int, first_core: int) -> ServingInstance:
@@ -68,11 +65,14 @@ def pool_of_scenario(
         return replica
 
     return Pool(
-        scenario.file.cluster.replicas,
+        pool.replicas,
         build,
         serving_engine(scenario).accepts(scenario),
         cores=spec.dp,
         gpus=spec.tp * spec.pp * spec.dp,
+        startup_s=pool.startup_s,
+        autoscaler=pool.autoscaler,
+        name=pool.name,
     )
 
 

@@ -119,6 +119,45 @@ class ClusterEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaTable:
+    """One row a replica, in order of its number (that of creation)."""
+
+    pool: Ints
+    """Index into `SimulationResult.pools`."""
+    first_core: Ints
+    """Number of its first engine core, as in `RequestTable.replica`; the others follow."""
+    cores: Ints
+    """Its engine cores: data parallel ranks."""
+    gpus: Ints
+    paid_s: Floats
+    """How long it was there, starts included, times between its end and a restart not."""
+
+    def __len__(self) -> int:
+        return int(self.paid_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """Replicas of one kind.
+
+    Attributes:
+        name: of the pool; empty: the scenario has no pools.
+        gpu: name of its GPU.
+        kv_blocks, block_size: see `SimulationResult`.
+    """
+
+    name: str
+    gpu: str
+    kv_blocks: int
+    block_size: int
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks that requests can hold."""
+        return max(0, self.kv_blocks - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixTotals:
     """Prefix-cache counters summed over replicas, tokens (admissions of preempted ones apart)."""
 
@@ -138,12 +177,16 @@ class SimulationResult:
             each in order of delivery.
         prefix: prefix-cache counters.
         kv_blocks: KV blocks of one replica as its engine reports them, the null block included;
-            `block_size` tokens each.
+            `block_size` tokens each; of several pools those of the first.
+        replicas: engine cores that there were, over all replicas and their data parallel ranks.
         simulated_s: time of the last event.
         inputs: the scenario as plain data, for reports and comparisons.
         notes: caveats the forecast carries, one sentence each.
         skipped_steps: steps that the fast engine took as part of a run, not one by one.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
+        events: what happened to replicas after the start.
+        fleet: the replicas.
+        pools: their kinds.
     """
 
     requests: RequestTable
@@ -158,11 +201,44 @@ class SimulationResult:
     notes: tuple[str, ...] = ()
     time_by_source_s: dict[str, float] = field(default_factory=dict)
     skipped_steps: int = 0
+    events: ClusterEvents = field(default_factory=ClusterEvents)
+    fleet: ReplicaTable | None = None
+    pools: tuple[PoolFacts, ...] = ()
 
     @property
     def usable_blocks(self) -> int:
         """KV blocks that requests can hold: vLLM keeps one as the null block."""
         return max(0, self.kv_blocks - 1)
+
+    @property
+    def pool_of_core(self) -> Ints:
+        """Index into `pools` of each engine core."""
+        if self.fleet is None:
+            return np.zeros(self.replicas, dtype=np.int64)
+        return np.repeat(self.fleet.pool, self.fleet.cores)
+
+    @property
+    def usable_of_core(self) -> Ints:
+        """KV blocks that requests can hold on each engine core."""
+        if not self.pools:
+            return np.full(self.replicas, self.usable_blocks, dtype=np.int64)
+        by_pool = np.array([pool.usable_blocks for pool in self.pools], dtype=np.int64)
+        return by_pool[self.pool_of_core]
+
+    @property
+    def kv_in_use(self) -> tuple[Ints | Floats, int]:
+        """What a step leaves in use of the KV blocks, and what all of them would be.
+
+        Blocks where all replicas have as many, shares of 1 otherwise.
+        """
+        if len({pool.kv_blocks for pool in self.pools}) <= 1:
+            return self.steps.used_blocks, self.usable_blocks
+        return self.steps.used_blocks / self.usable_of_core[self.steps.replica], 1
+
+    @property
+    def gpu_s(self) -> float | None:
+        """Seconds of GPUs that the run took, idle or not; None: not known."""
+        return None if self.fleet is None else float(self.fleet.paid_s @ self.fleet.gpus)
 
     def to_pandas(self) -> tuple[Any, Any]:
         """Return (requests, steps) as pandas DataFrames (needs the `pandas` extra)."""

@@ -7,15 +7,18 @@ import numpy as np
 
 from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
+from twin.engine.cluster.autoscaler import autoscale
+from twin.engine.cluster.failures import Failures
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
 from twin.engine.replica import Replica
-from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
+from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
 from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool, pools_of
+from twin.workload.clients_spec import ClientsSpec
 from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
@@ -42,30 +45,46 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
-    file = scenario.file
-    clock = Clock()
-    timer, host = batch_timer(scenario, costs)
-    pool = pool_of_scenario(scenario, clock, (timer, host), fast=engine == "fast")
+    file, clock = scenario.file, Clock()
+    pools = pools_of(scenario)
+    parts = [batch_timer(pool.scenario, costs) for pool in pools]
     seed = np.random.SeedSequence(file.seed)
-    source: RequestSource = scenario.workload.source(seed, scenario.policy.max_model_len)
+    context = max(pool.scenario.policy.max_model_len for pool in pools)
+    source = scenario.workload.source(seed, context)
+    clients = _clients(file.clients, source, clock, seed)
     spec = file.cluster.router
-    router = ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING))
-    clients = None
-    if file.clients is not None:
-        rng = generator(seed, Stream.CLIENTS)
-        source = clients = ClientLayer(file.clients, source, clock, rng)
-    loop = ReferenceEngine(clock, [pool], router, source, host)
+    loop = ReferenceEngine(
+        clock,
+        [
+            pool_of_scenario(pool, clock, part, fast=engine == "fast")
+            for pool, part in zip(pools, parts, strict=True)
+        ],
+        ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
+        clients or source,
+        parts[0][1],
+    )
     if clients is not None:
         clients.join(loop)
+    if file.cluster.failures is not None:
+        Failures(clock, file.cluster.failures, loop, seed)
+    autoscale(clock, loop)
     loop.run(file.horizon_s, progress)
-    instances = [member.instance for member in loop.membership.members]
-    cores = [core for instance in instances if instance for core in instance.engines]
+    cores = loop.membership.engine_cores()
     for core in cores:
         core.settle(clock.now, loop.requests, loop.steps)
     table = loop.requests.table()
     if clients is not None:
         table = replace(table, **clients.columns())
     return _result(scenario, table, loop, cores)
+
+
+def _clients(
+    spec: ClientsSpec | None, source: RequestSource, clock: Clock, seed: np.random.SeedSequence
+) -> ClientLayer | None:
+    """Return who sends a workload's requests; None: the workload itself."""
+    if spec is None:
+        return None
+    return ClientLayer(spec, source, clock, generator(seed, Stream.CLIENTS))
 
 
 def _result(
@@ -94,6 +113,16 @@ def _result(
             source.value: sum(replica.time_by_source_s[index] for replica in replicas)
             for index, source in enumerate(SOURCES)
         },
+        events=engine.membership.events.table(),
+        fleet=engine.membership.table(),
+        pools=tuple(_facts(pool) for pool in pools_of(scenario)),
+    )
+
+
+def _facts(pool: ScenarioPool) -> PoolFacts:
+    scenario = pool.scenario
+    return PoolFacts(
+        pool.name, scenario.gpu.name, scenario.num_gpu_blocks, scenario.policy.block_size
     )
 
 

@@ -20,6 +20,9 @@ class Life(IntEnum):
     DEAD = 4
 
 
+_THERE = (Life.STARTING, Life.READY, Life.DRAINING)
+
+
 class Member:
     """One replica; its engine is built when the first request comes.
 
@@ -38,13 +41,14 @@ class Member:
         started_s: when it was last started.
         paid_s: seconds of its lives before this one.
         down_s: how long after its end it starts again; None: it does not.
-        returns: it is gone or dead, and will start again.
+        returns: it is gone or dead, and will start again by itself.
+        lives: how often it was started.
         turn: number of changes in its life, by which a plan tells that it is outdated.
     """
 
     __slots__ = (
         "_clock", "_ended", "_records", "down_s", "first_core", "index", "instance", "life",
-        "load_requests", "paid_s", "pool", "returns", "started_s", "turn",
+        "lives", "load_requests", "paid_s", "pool", "returns", "started_s", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -58,12 +62,17 @@ class Member:
         self.index, self.first_core = numbers
         self.pool = pool
         self.life = Life.GONE
-        self.load_requests = self.turn = 0
+        self.load_requests = self.turn = self.lives = 0
         self.instance: ServingInstance | None = None
         self.started_s = self.paid_s = 0.0
         self.down_s: float | None = None
         self.returns = False
         self._clock, self._records, self._ended = clock, records, ended
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is starting, ready or draining."""
+        return self.life in _THERE
 
     @property
     def load_tokens(self) -> int:

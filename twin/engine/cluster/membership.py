@@ -4,12 +4,16 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+import numpy as np
+
 from twin.engine.clock import Clock
 from twin.engine.cluster.agenda import Agenda
 from twin.engine.cluster.events import CRASHED, DRAINING, GONE, READY, STARTING, EventLog
 from twin.engine.cluster.member import Life, Member
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.replica import Replica
+from twin.engine.result import ReplicaTable
 from twin.request import Request, RequestState
 
 _index = attrgetter("index")
@@ -86,7 +90,10 @@ class Membership:
     def start(self, member: Member) -> None:
         """Start a replica that is gone or dead, with a cold cache."""
         now = self._clock.now
+        if member.life is Life.GONE:
+            member.crash()  # it holds nothing but its cache
         member.started_s, member.returns = now, False
+        member.lives += 1
         self._becomes(member, Life.STARTING, STARTING)
         turn = member.turn
 
@@ -122,6 +129,11 @@ class Membership:
         self._leaves(member, Life.DEAD)
         return lost
 
+    def stay_away(self, member: Member) -> None:
+        """Let a replica that is gone or dead not start again by itself."""
+        member.returns = False
+        member.turn += 1
+
     def _is_ready(self, member: Member) -> None:
         self._becomes(member, Life.READY, READY)
         insort(self.ready, member, key=_index)
@@ -136,8 +148,6 @@ class Membership:
         now = self._clock.now
         member.paid_s += now - member.started_s
         self._becomes(member, life, GONE if life is Life.GONE else CRASHED)
-        for listener in self.listeners:
-            listener.left(member)
         if member.down_s is not None:
             member.returns = True
             turn = member.turn
@@ -147,6 +157,8 @@ class Membership:
                     self.start(member)
 
             self._agenda.call_at(now + member.down_s, back)
+        for listener in self.listeners:
+            listener.left(member)
 
     def _becomes(self, member: Member, life: Life, what: int) -> None:
         member.life = life
@@ -164,5 +176,24 @@ class Membership:
 
     def paid_s(self, member: Member) -> float:
         """Return how long a replica has been there, its starts included, up to now."""
-        there = member.life in (Life.STARTING, Life.READY, Life.DRAINING)
-        return member.paid_s + (self._clock.now - member.started_s if there else 0.0)
+        running_s = self._clock.now - member.started_s if member.is_there else 0.0
+        return member.paid_s + running_s
+
+    def engine_cores(self) -> list[Replica]:
+        """Return the engine cores that were ever built, by number."""
+        instances = [member.instance for member in self.members]
+        return [core for instance in instances if instance for core in instance.engines]
+
+    def table(self) -> ReplicaTable:
+        """Return the replicas as arrays, as of now."""
+        members, pools = self.members, list(self.pools)
+        rows = {
+            "pool": [pools.index(member.pool) for member in members],
+            "first_core": [member.first_core for member in members],
+            "cores": [member.pool.cores for member in members],
+            "gpus": [member.pool.gpus for member in members],
+        }
+        return ReplicaTable(
+            paid_s=np.array([self.paid_s(member) for member in members], dtype=np.float64),
+            **{name: np.array(row, dtype=np.int64) for name, row in rows.items()},
+        )

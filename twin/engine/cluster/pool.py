@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from twin.cluster import AutoscalerSpec
 from twin.engine.replica import ServingInstance
 from twin.request import Request
 
@@ -21,6 +22,7 @@ class Pool:
         cores: engine cores a replica.
         gpus: GPUs a replica.
         startup_s: from the decision to start a replica until it takes requests.
+        autoscaler: how many there are later; None: as many as at the start.
         name: how reports call it.
     """
 
@@ -30,6 +32,7 @@ class Pool:
     cores: int = 1
     gpus: int = 1
     startup_s: float = 0.0
+    autoscaler: AutoscalerSpec | None = None
     name: str = ""
 
 
