@@ -112,6 +112,8 @@ class Scenario:
             del data["clients"]
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
+        if self.pools:  # then these are said of each pool
+            del data["cluster"]["replicas"], data["cluster"]["autoscaler"]
         for pool, written in zip(self.pools, data["cluster"]["pools"] or (), strict=True):
             file = pool.scenario.file
             written |= {"name": pool.name, "gpu": file.gpu, "startup_s": pool.startup_s}
