@@ -8,7 +8,6 @@ from twin.engine.clock import URGENT
 from twin.engine.reference import ReferenceEngine
 from twin.engine.result import UNFINISHED
 
-
 MOST_STRIKES = 60
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.gpu import OneStage
+from twin.engine.in_flight import InFlight
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import InFlight, Replica
+from twin.engine.replica import Replica
 from twin.llm.decode_run import DecodeRun
 from twin.llm.step_time import StepTimer
 from twin.request import RequestState

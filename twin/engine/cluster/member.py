@@ -6,7 +6,8 @@ from enum import IntEnum
 from twin.engine.clock import NORMAL, Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import OnEnd, Replica, ServingInstance
+from twin.engine.replica import Replica
+from twin.engine.serving import OnEnd, ServingInstance
 from twin.request import Request, RequestState
 
 
