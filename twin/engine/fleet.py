@@ -5,8 +5,6 @@ from twin.engine.clock import Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.data_parallel import (
     DataParallelReplica,
-    GroupTimer,
-    Lockstep,
     LockstepRank,
     ReportingRank,
 )
@@ -15,13 +13,15 @@ from twin.engine.engines import front_end_event_s, serving_engine
 from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
+from twin.engine.lockstep import GroupTimer, Lockstep
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import Replica, ServingInstance
+from twin.engine.replica import Replica
+from twin.engine.serving import ServingInstance
 from twin.engine.timers import BatchTimer
 from twin.errors import ServetwinError
 from twin.llm.engine_version import parse_version

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twin.engine.gap_log import GapLog
 from twin.engine.result import (
     FAILED,
     FINISHED,
     REJECTED,
+    TIMED_OUT,
     UNFINISHED,
     Floats,
     Ints,
@@ -42,7 +44,7 @@ class RequestRecorder:
         logs = [self._gaps[core].gaps() for core in sorted(self._gaps)]
         return np.concatenate(logs) if logs else np.empty(0)
 
-    def gaps_of(self, core: int) -> "GapLog":
+    def gaps_of(self, core: int) -> GapLog:
         """Return the log of an engine core."""
         log = self._gaps.get(core)
         if log is None:
@@ -94,6 +96,20 @@ class RequestRecorder:
         """The request ends without the rest of its answer."""
         self.outcome[request.index] = FAILED
         self.finish_s[request.index] = at_s
+
+    def time_out(self, request: Request, at_s: float) -> None:
+        """Its client closes the connection."""
+        self.outcome[request.index] = TIMED_OUT
+        self.finish_s[request.index] = at_s
+
+    def take_answer(self, request: Request, of: Request, came_s: float) -> None:
+        """A request that came at `came_s` is answered with what another got, whole by now."""
+        index, other = request.index, of.index
+        self.first_token_s[index] = max(came_s, self.first_token_s[other])
+        self.last_token_s[index] = self.finish_s[index] = max(came_s, self.last_token_s[other])
+        self.output_tokens[index] = self.output_tokens[other]
+        self.replica[index] = self.replica[other]
+        self.outcome[index] = FINISHED
 
     def admit(self, states: Iterable[RequestState], at_s: float) -> None:
         """First scheduling; later ones (after a preemption) keep the first time."""
@@ -159,48 +175,6 @@ class RequestRecorder:
             priority=_ints([r.priority for r in requests]),
             name=tuple(r.name or f"request-{r.index}" for r in requests),
         )
-
-
-class GapLog:
-    """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
-
-    __slots__ = ("_counts", "_runs", "_values")
-
-    def __init__(self) -> None:
-        self._values, self._counts = array("d"), array("q")
-        self._runs: list[tuple[int, Floats, int]] = []
-
-    def add(self, gap_s: float) -> None:
-        """Add one gap."""
-        if self._values and self._values[-1] == gap_s and self._may_grow():
-            self._counts[-1] += 1
-        else:
-            self.add_many(gap_s, 1)
-
-    def add_many(self, gap_s: float, times: int) -> None:
-        """Add one gap so many times."""
-        self._values.append(gap_s)
-        self._counts.append(times)
-
-    def add_run(self, at_s: Floats, times: int) -> None:
-        """Add the gaps between these instants, each so many times."""
-        self._runs.append((len(self._values), at_s, times))
-
-    def gaps(self) -> Floats:
-        """Return all of them, one after another."""
-        values = np.array(self._values, dtype=np.float64)
-        counts = np.array(self._counts, dtype=np.int64)
-        parts, done = [], 0
-        for place, at_s, times in self._runs:
-            parts.append(np.repeat(values[done:place], counts[done:place]))
-            parts.append(np.repeat(np.diff(at_s), times))
-            done = place
-        parts.append(np.repeat(values[done:], counts[done:]))
-        return np.concatenate(parts)
-
-    def _may_grow(self) -> bool:
-        """Whether nothing came after the last single gap."""
-        return not self._runs or self._runs[-1][0] < len(self._values)
 
 
 @dataclass(frozen=True, slots=True)

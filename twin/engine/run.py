@@ -1,9 +1,11 @@
 """`simulate`: a scenario in, a result out; no files, no globals, no wall clock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
 from twin.engine.cluster.autoscaler import autoscale
 from twin.engine.cluster.failures import Failures
@@ -16,6 +18,8 @@ from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario, ScenarioPool, pools_of
+from twin.workload.clients_spec import ClientsSpec
+from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
 ENGINES = ("fast", "reference")
@@ -46,6 +50,8 @@ def simulate(
     parts = [batch_timer(pool.scenario, costs) for pool in pools]
     seed = np.random.SeedSequence(file.seed)
     context = max(pool.scenario.policy.max_model_len for pool in pools)
+    source = scenario.workload.source(seed, context)
+    clients = _clients(file.clients, source, clock, seed)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,
@@ -54,9 +60,11 @@ def simulate(
             for pool, part in zip(pools, parts, strict=True)
         ],
         ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
-        scenario.workload.source(seed, context),
+        clients or source,
         parts[0][1],
     )
+    if clients is not None:
+        clients.join(loop)
     if file.cluster.failures is not None:
         Failures(clock, file.cluster.failures, loop, seed)
     autoscale(clock, loop)
@@ -64,14 +72,25 @@ def simulate(
     cores = loop.membership.engine_cores()
     for core in cores:
         core.settle(clock.now, loop.requests, loop.steps)
-    return _result(scenario, loop, cores, clock.now)
+    table = loop.requests.table()
+    if clients is not None:
+        table = replace(table, **clients.columns())
+    return _result(scenario, table, loop, cores)
+
+
+def _clients(
+    spec: ClientsSpec | None, source: RequestSource, clock: Clock, seed: np.random.SeedSequence
+) -> ClientLayer | None:
+    """Return who sends a workload's requests; None: the workload itself."""
+    if spec is None:
+        return None
+    return ClientLayer(spec, source, clock, generator(seed, Stream.CLIENTS))
 
 
 def _result(
-    scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
+    scenario: Scenario, table: RequestTable, engine: ReferenceEngine, replicas: Sequence[Replica]
 ) -> SimulationResult:
     counters = [replica.scheduler.prefix for replica in replicas]
-    table = engine.requests.table()
     horizon_s = scenario.file.horizon_s
     return SimulationResult(
         requests=table if horizon_s is None else _arrived(table, horizon_s),
@@ -86,7 +105,7 @@ def _result(
         kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.block_size,
         replicas=engine.membership.cores,
-        simulated_s=now_s,
+        simulated_s=engine.now_s,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
         skipped_steps=sum(replica.skipped_steps for replica in replicas),
@@ -113,5 +132,8 @@ def _arrived(table: RequestTable, horizon_s: float) -> RequestTable:
     columns = {
         name: getattr(table, name)[here] for name in RequestTable.__slots__ if name != "name"
     }
+    row = np.cumsum(here) - 1
+    for name in ("origin", "served_by"):
+        columns[name] = row[columns[name]]
     names = tuple(n for n, keep in zip(table.name, here.tolist(), strict=True) if keep)
     return RequestTable(**columns, name=names)

@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from twin.report.clients import client_rows
 from twin.report.latencies import PERCENTILES
 from twin.report.numbers import MISSING, count, percent, seconds, significant
 from twin.report.verdict import bound_sentence, verdict
@@ -170,7 +171,7 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{percent(summary['gpu_busy_share'])}",
         ),
     ]
-    return rows + _cluster_rows(summary)
+    return rows + _cluster_rows(summary) + client_rows(summary)
 
 
 def _blocks(summary: Mapping[str, Any]) -> str:

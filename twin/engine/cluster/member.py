@@ -6,7 +6,8 @@ from enum import IntEnum
 from twin.engine.clock import NORMAL, Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import OnEnd, Replica, ServingInstance
+from twin.engine.replica import Replica
+from twin.engine.serving import OnEnd, ServingInstance
 from twin.request import Request, RequestState
 
 
@@ -108,6 +109,11 @@ class Member:
             return 0
         instance.sync()
         return instance.cached_prefix_tokens(request)
+
+    def catch_up(self) -> None:
+        """Let all that its engine has done before now be written down."""
+        if self.instance is not None:
+            self.instance.catch_up()
 
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""
