@@ -158,7 +158,7 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "KV cache",
             f"mean {percent(usage['mean'])}, peak {percent(usage['max'])} of "
-            f"{count(summary['kv_blocks'])} blocks a replica; prefix hit rate {hits}",
+            f"{_blocks(summary)}; prefix hit rate {hits}",
         ),
         ("Preemptions", count(summary["preemptions"])),
         (
@@ -176,12 +176,20 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows + _cluster_rows(summary) + client_rows(summary)
 
 
+def _blocks(summary: Mapping[str, Any]) -> str:
+    """Return how many KV blocks a replica has, or that replicas have different numbers."""
+    pools = (summary.get("cluster") or {}).get("pools", ())
+    if len({pool["kv_blocks"] for pool in pools}) > 1:
+        return "a replica's blocks"
+    return f"{count(summary['kv_blocks'])} blocks a replica"
+
+
 def _cluster_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return lines on pools and on what happened to replicas, where there is anything to tell."""
     cluster = summary.get("cluster")
     if not cluster:
         return []
-    happened = f"{count(cluster['crashes'])} crashes, {count(cluster['starts'])} starts; "
+    happened = f"crashed {count(cluster['crashes'])}, started {count(cluster['starts'])} times; "
     rows = [("Replicas", f"{happened}{significant(summary['gpu_s'])} GPU-seconds")]
     if len(cluster["pools"]) > 1:
         rows += [

@@ -202,6 +202,8 @@ def test_documented_defaults_are_the_programs(name: str) -> None:
             assert told == "section", f"{name}.{key}"
         elif field.default is None:
             assert told == "none", f"{name}.{key}"
+        elif isinstance(field.default, tuple):
+            assert yaml.safe_load(told.strip("`")) == list(field.default), f"{name}.{key}"
         else:
             assert yaml.safe_load(told.strip("`")) == field.default, f"{name}.{key}"
 
