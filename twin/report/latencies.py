@@ -40,13 +40,17 @@ def request_latencies(requests: RequestTable) -> RequestLatencies:
     tpot = nan.copy()
     decode = requests.finish_s[several] - requests.first_token_s[several]
     tpot[several] = decode / gaps[several]
-    # A token that came after its client had gone was seen by nobody.
-    unseen = (requests.outcome == TIMED_OUT) & (requests.first_token_s > requests.finish_s)
+    # What came after its client had gone was seen by nobody.
+    gone_s = np.where(requests.outcome == TIMED_OUT, requests.finish_s, np.inf)
+
+    def since_arrival(at_s: Floats) -> Floats:
+        return np.where(at_s > gone_s, np.nan, at_s - requests.arrival_s)
+
     return RequestLatencies(
-        ttft_s=np.where(unseen, np.nan, requests.first_token_s - requests.arrival_s),
+        ttft_s=since_arrival(requests.first_token_s),
         tpot_s=tpot,
         e2e_s=np.where(finished, requests.finish_s - requests.arrival_s, nan),
-        queue_s=requests.scheduled_s - requests.arrival_s,
+        queue_s=since_arrival(requests.scheduled_s),
     )
 
 

@@ -137,6 +137,8 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     for key in ("rejected", "failed", "unfinished"):
         if summary.get(key):
             requests += f", {count(summary[key])} {key}"
+    if summary.get("clients"):
+        requests += f", {count(summary['clients']['timed_out'])} timed out"
     if summary.get("requeues"):
         requests += f"; sent again {count(summary['requeues'])} times"
     rows = [
