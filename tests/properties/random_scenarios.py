@@ -31,8 +31,100 @@ def random_scenario(seed):
     if rng.random() < 0.2:
         data["horizon_s"] = rng.uniform(0.5, 5)
     # A stream of its own: what it draws leaves the rest of a seed's scenario as it is.
-    data["cluster"]["router"] = random_router(random.Random(f"router {seed}"))
+    data["cluster"] = random_cluster(random.Random(f"cluster {seed}"), data["cluster"]["replicas"])
+    clients = random_clients(random.Random(f"clients {seed}"))
+    if clients is not None:
+        data["clients"] = clients
     return data
+
+
+def random_cluster(rng, replicas):
+    """Return a cluster that starts with so many replicas; half of them have quiet lives."""
+    cluster = {"replicas": replicas, "router": random_router(rng)}
+    if rng.random() < 0.5:
+        return cluster
+    cluster["startup_s"] = rng.choice([0.0, 0.01, 0.3])
+    if rng.random() < 0.7:
+        cluster["failures"] = random_failures(rng, replicas)
+    scaler = _autoscaler(rng, replicas) if rng.random() < 0.4 else None
+    if rng.random() < 0.4:
+        del cluster["replicas"]
+        return cluster | {"pools": _pools(rng, replicas, scaler)}
+    return cluster if scaler is None else cluster | {"autoscaler": scaler}
+
+
+def random_failures(rng, replicas):
+    """Return what `cluster.failures` may be: all of them early, since runs are short."""
+    scheduled = [
+        {
+            "at_s": rng.choice([0.0, rng.uniform(0, 3)]),
+            "replica": rng.randrange(replicas),
+            "kind": rng.choice(["crash", "drain"]),
+            **({"down_s": rng.choice([0.0, 0.2, 2.0])} if rng.random() < 0.8 else {}),
+        }
+        for _ in range(rng.choice([0, 1, 3, 6]))
+    ]
+    failures = {
+        "scheduled": scheduled,
+        "in_flight": rng.choice(["requeue", "fail"]),
+        "max_requeues": rng.choice([0, 1, 10]),
+    }
+    if rng.random() < 0.4:
+        failures["random"] = {"mtbf_s": rng.choice([0.5, 3.0]), "mttr_s": rng.choice([0.0, 0.5])}
+    return failures
+
+
+def _autoscaler(rng, replicas):
+    metric = rng.choice(["in_flight", "waiting", "kv_usage"])
+    return {
+        "metric": metric,
+        "target": rng.choice([0.02, 0.5]) if metric == "kv_usage" else rng.choice([0.5, 2, 8]),
+        "min_replicas": rng.choice([0, 1]),
+        "max_replicas": replicas + rng.choice([0, 2]),
+        "interval_s": rng.choice([0.05, 0.3]),
+        "scale_up_stabilization_s": rng.choice([0.0, 0.2]),
+        "scale_down_stabilization_s": rng.choice([0.0, 0.5]),
+    }
+
+
+def _pools(rng, replicas, scaler):
+    """Two kinds of replicas, the second with small batches."""
+    first = {"replicas": replicas, "name": "first"}
+    if scaler is not None:
+        first["autoscaler"] = scaler
+    second = {"gpu": rng.choice(["h100_sxm", "l40s"]), "policy": {"max_num_seqs": 4}}
+    return [first, second]
+
+
+def random_clients(rng, *, surely=False):
+    """Return what `clients` may be, or None: they wait for ever."""
+    if not surely and rng.random() < 0.5:
+        return None
+    clients = {
+        "abort_on_disconnect": rng.random() < 0.5,
+        "retry": _retry(rng),
+        "idempotency": rng.choice(["none", "key"]),
+    }
+    if rng.random() < 0.8:
+        clients["timeout_s"] = rng.choice([0.3, 1.0, 3.0])
+    if rng.random() < 0.6:
+        clients["ttft_timeout_s"] = rng.choice([0.02, 0.1, 0.3])
+    if rng.random() < 0.3:
+        clients["budget"] = {"max_tokens": rng.choice([4, 10, 100]), "token_ratio": 0.5}
+    return clients
+
+
+def _retry(rng):
+    kind = rng.choice(["none", "fixed", "exponential", "adaptive"])
+    if kind == "none":
+        return {"kind": kind}
+    jitters = ["none", "full", "equal"] + ["decorrelated"] * (kind != "fixed")
+    return {
+        "kind": kind,
+        "max_attempts": rng.choice([1, 2, 4]),
+        "delay_s": rng.choice([0.0, 0.05, 0.5]),
+        "jitter": rng.choice(jitters),
+    }
 
 
 def random_router(rng):

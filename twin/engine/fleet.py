@@ -8,8 +8,6 @@ from twin.engine.clock import Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.data_parallel import (
     DataParallelReplica,
-    GroupTimer,
-    Lockstep,
     LockstepRank,
     ReportingRank,
 )
@@ -18,13 +16,15 @@ from twin.engine.engines import front_end_event_s, serving_engine, vllm_limits
 from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
+from twin.engine.lockstep import GroupTimer, Lockstep
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import Replica, ServingInstance
+from twin.engine.replica import Replica
+from twin.engine.serving import ServingInstance
 from twin.engine.timers import BatchTimer
 from twin.errors import ServetwinError
 from twin.llm.engine_version import parse_version
@@ -113,9 +113,8 @@ def _maker(
     """Return what makes an engine core of its number."""
     timer, host = parts
     serving = serving_engine(scenario)
-    plain = isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm"
-    if kind.compiled and plain:
-        return _compiled_maker(scenario, clock, parts, kind)
+    if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
+        return _compiled_maker(scenario, clock, (timer, host), kind)
 
     def make(index: int) -> ServingInstance:
         scheduler = serving.scheduler(scenario)
@@ -127,7 +126,7 @@ def _maker(
 
 
 def _compiled_maker(
-    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+    scenario: Scenario, clock: Clock, parts: tuple[StepTimer, HostCosts], kind: CoreKind
 ) -> Callable[[int], ServingInstance]:
     # Here, since the package needs numba, which is optional and slow to import.
     from twin.engine.compiled.fleet import CompiledFleet

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FINISHED, REJECTED, UNFINISHED, FAILED = 0, 1, 2, 3
+FINISHED, REJECTED, UNFINISHED, FAILED, TIMED_OUT = 0, 1, 2, 3, 4
 """Values of `RequestTable.outcome`; failed: lost with its replica and not sent again."""
 
 CLUSTER_EVENTS = ("starting", "ready", "draining", "gone", "crashed")
@@ -44,10 +44,29 @@ class RequestTable:
     requeues: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Times its replica was lost and it was sent to another, where it began anew: all else in the
     row is of the last time. Empty: none was."""
+    attempt: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """From 1: a row is one attempt of a client. This and what follows stands in the order of the
+    rows; empty: each is the first and only one."""
+    origin: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Row of the first attempt."""
+    served_by: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Row of the attempt whose answer it waited for: itself, unless an idempotency key let a
+    server see that it worked on the request already."""
+    left_s: Floats = field(default_factory=lambda: np.empty(0))
+    """When no server had anything left to do for it: `finish_s`, unless its client had gone."""
 
     def __post_init__(self) -> None:
-        if self.requeues.size != self.arrival_s.size:
-            object.__setattr__(self, "requeues", np.zeros(self.arrival_s.size, dtype=np.int64))
+        rows = np.arange(self.arrival_s.size)
+        blanks = {
+            "requeues": np.zeros_like(rows),
+            "attempt": np.ones_like(rows),
+            "origin": rows,
+            "served_by": rows,
+            "left_s": self.finish_s,
+        }
+        for name, blank in blanks.items():
+            if getattr(self, name).size != rows.size:
+                object.__setattr__(self, name, blank)
 
     def __len__(self) -> int:
         return int(self.arrival_s.size)
@@ -206,6 +225,24 @@ class SimulationResult:
         if self.fleet is None:
             return np.zeros(self.replicas, dtype=np.int64)
         return np.repeat(self.fleet.pool, self.fleet.cores)
+
+    @property
+    def usable_of_core(self) -> Ints:
+        """KV blocks that requests can hold on each engine core."""
+        if not self.pools:
+            return np.full(self.replicas, self.usable_blocks, dtype=np.int64)
+        by_pool = np.array([pool.usable_blocks for pool in self.pools], dtype=np.int64)
+        return by_pool[self.pool_of_core]
+
+    @property
+    def kv_in_use(self) -> tuple[Ints | Floats, int]:
+        """What a step leaves in use of the KV blocks, and what all of them would be.
+
+        Blocks where all replicas have as many, shares of 1 otherwise.
+        """
+        if len({pool.kv_blocks for pool in self.pools}) <= 1:
+            return self.steps.used_blocks, self.usable_blocks
+        return self.steps.used_blocks / self.usable_of_core[self.steps.replica], 1
 
     @property
     def gpu_s(self) -> float | None:

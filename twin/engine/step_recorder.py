@@ -62,7 +62,7 @@ class StepRecorder:
 
     def __len__(self) -> int:
         own = len(self._start_s) + sum(times[0].size for times, _ in self._runs)
-        return own + sum(columns["start_s"].size for columns in self._attached)
+        return own + sum(int(columns["start_s"].size) for columns in self._attached)
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
@@ -119,7 +119,8 @@ class StepRecorder:
     def total(self) -> int:
         """Steps there were, kept or not."""
         own = len(self) - sum(columns["start_s"].size for columns in self._attached)
-        return (own if self._stride == 1 else self._seen.total()) + self._attached_steps
+        taken = own if self._stride == 1 else sum(self._seen.values())
+        return taken + self._attached_steps
 
     def table(self) -> StepTable:
         """Return the arrays by time of scheduling, then replica, made when one is asked for."""

@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from twin.report.clients import client_rows
 from twin.report.latencies import PERCENTILES
 from twin.report.numbers import MISSING, count, percent, seconds, significant
 from twin.report.verdict import bound_sentence, verdict
@@ -69,21 +70,31 @@ def terminal_report(
 
 def setup_line(inputs: Mapping[str, Any]) -> str:
     """Return `name · llm · tp 2 × h100_sxm · vllm 0.33.0` from what the inputs hold."""
+    cluster = inputs.get("cluster")
+    pools = cluster.get("pools") if isinstance(cluster, Mapping) else None
+    gpus = [_gpus(inputs)]
+    if pools:
+        gpus = [f"{count(pool['replicas'])} × {_gpus({**inputs, **pool})}" for pool in pools]
+        cluster = None
+    parts = [
+        name_of(inputs.get("name")),
+        name_of(inputs.get("llm")),
+        " + ".join(gpus),
+        name_of(inputs.get("engine")),
+        _replicas(cluster),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _gpus(inputs: Mapping[str, Any]) -> str:
+    """Return the GPU and over how many of them a replica is spread."""
     parallelism = inputs.get("parallelism")
     degrees = ""
     if isinstance(parallelism, Mapping):
         degrees = " ".join(
             f"{name}{value}" for name, value in parallelism.items() if value not in (1, None)
         )
-    gpu = name_of(inputs.get("gpu"))
-    parts = [
-        name_of(inputs.get("name")),
-        name_of(inputs.get("llm")),
-        f"{gpu} {degrees}".strip(),
-        name_of(inputs.get("engine")),
-        _replicas(inputs.get("cluster")),
-    ]
-    return " · ".join(part for part in parts if part)
+    return f"{name_of(inputs.get('gpu'))} {degrees}".strip()
 
 
 def _replicas(cluster: Any) -> str:
@@ -123,9 +134,13 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     requests = f"{count(summary['finished'])} of {count(summary['requests'])} finished"
     if summary["warmup_requests"]:
         requests += f" ({count(summary['warmup_requests'])} of them warm-up)"
-    for key in ("rejected", "unfinished"):
-        if summary[key]:
+    for key in ("rejected", "failed", "unfinished"):
+        if summary.get(key):
             requests += f", {count(summary[key])} {key}"
+    if summary.get("clients"):
+        requests += f", {count(summary['clients']['timed_out'])} timed out"
+    if summary.get("requeues"):
+        requests += f"; sent again {count(summary['requeues'])} times"
     rows = [
         ("Requests", requests),
         (
@@ -143,7 +158,7 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "KV cache",
             f"mean {percent(usage['mean'])}, peak {percent(usage['max'])} of "
-            f"{count(summary['kv_blocks'])} blocks a replica; prefix hit rate {hits}",
+            f"{_blocks(summary)}; prefix hit rate {hits}",
         ),
         ("Preemptions", count(summary["preemptions"])),
         (
@@ -158,6 +173,34 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{percent(summary['gpu_busy_share'])}",
         ),
     ]
+    return rows + _cluster_rows(summary) + client_rows(summary)
+
+
+def _blocks(summary: Mapping[str, Any]) -> str:
+    """Return how many KV blocks a replica has, or that replicas have different numbers."""
+    pools = (summary.get("cluster") or {}).get("pools", ())
+    if len({pool["kv_blocks"] for pool in pools}) > 1:
+        return "a replica's blocks"
+    return f"{count(summary['kv_blocks'])} blocks a replica"
+
+
+def _cluster_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return lines on pools and on what happened to replicas, where there is anything to tell."""
+    cluster = summary.get("cluster")
+    if not cluster:
+        return []
+    happened = f"crashed {count(cluster['crashes'])}, started {count(cluster['starts'])} times; "
+    rows = [("Replicas", f"{happened}{significant(summary['gpu_s'])} GPU-seconds")]
+    if len(cluster["pools"]) > 1:
+        rows += [
+            (
+                f"Pool {pool['name']}",
+                f"{count(pool['replicas'])} × {pool['gpu']}, {count(pool['requests'])} requests, "
+                f"{count(pool['kv_blocks'])} blocks a replica, "
+                f"{significant(pool['gpu_s'])} GPU-seconds",
+            )
+            for pool in cluster["pools"]
+        ]
     return rows
 
 

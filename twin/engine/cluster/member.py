@@ -6,7 +6,7 @@ from enum import IntEnum
 from twin.engine.clock import NORMAL, Clock
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import OnEnd, Replica, ServingInstance
+from twin.engine.serving import OnEnd, ServingCore, ServingInstance
 from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState
 
@@ -103,7 +103,7 @@ class Member:
         usable = sum(core.usable_blocks for core in cores)
         return sum(core.used_blocks for core in cores) / usable if usable else 0.0
 
-    def _cores(self) -> "tuple[Replica, ...]":
+    def _cores(self) -> "tuple[ServingCore, ...]":
         if self.instance is None:
             return ()
         self.instance.sync()
@@ -116,6 +116,16 @@ class Member:
             return 0
         instance.sync()
         return instance.cached_prefix_tokens(request)
+
+    @property
+    def is_passive(self) -> bool:
+        """Whether its engine writes things down only when it is asked."""
+        return self.instance is not None and self.instance.passive
+
+    def catch_up(self) -> None:
+        """Let all that its engine has done before now be written down."""
+        if self.instance is not None:
+            self.instance.catch_up()
 
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from twin.cluster import AutoscalerSpec
-from twin.engine.replica import ServingInstance
+from twin.engine.serving import ServingInstance
 from twin.request import Request
 
 Admission = Callable[[Request], bool]

@@ -45,8 +45,9 @@ def compiled(function: Function) -> Function:
 
 def _take_constants_as_numbers(function: Any) -> None:
     """Compile a function once, not once more for every constant it is called with."""
-    from numba.core.types import unliteral
+    from numba.core import types
 
+    unliteral: Callable[[Any], Any] = vars(types)["unliteral"]
     template_of = function.get_call_template
 
     def get_call_template(args: Any, keywords: Any) -> Any:
