@@ -12,6 +12,7 @@ from twin.engine.data_parallel import (
     ReportingRank,
 )
 from twin.engine.engines import serving_engine
+from twin.engine.fast import FastReplica
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
 from twin.engine.rank_balancer import (
@@ -63,6 +64,8 @@ def _engine_core(
     scheduler = serving_engine(scenario).scheduler(scenario)
     if fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
         return LazyReplica(clock, index, scheduler, timer, host)
+    if fast and not isinstance(timer, PipelineTimer):
+        return FastReplica(clock, index, scheduler, timer, host)
     return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
 
 

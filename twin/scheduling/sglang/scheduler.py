@@ -10,6 +10,7 @@ from twin.scheduling.base import PrefixCounters
 from twin.scheduling.sglang.batching import next_batch
 from twin.scheduling.sglang.core import SglangCore
 from twin.scheduling.sglang.limits import SglangLimits
+from twin.scheduling.sglang.quiet_run import quiet_calls, skip_calls
 from twin.scheduling.sglang.results import process
 from twin.step import StepOutcome, StepPlan
 
@@ -73,6 +74,15 @@ class SglangScheduler:
             core.aborted.clear()
         return outcome
 
+    def quiet_calls(self) -> int:
+        """See `twin.scheduling.sglang.quiet_run`."""
+        return quiet_calls(self.core)
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """See `twin.scheduling.sglang.quiet_run`."""
+        self._calls += calls
+        return skip_calls(self.core, calls)
+
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""
         return self.core.unfinished > 0
@@ -80,6 +90,11 @@ class SglangScheduler:
     def has_requests(self) -> bool:
         """As `has_unfinished`, or the loop has not had its idle turn since the last work."""
         return self.core.unfinished > 0 or not self.core.settled
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The decode batch in order."""
+        return [job.state for job in self.core.running]
 
     @property
     def num_running(self) -> int:

@@ -17,6 +17,7 @@ from twin.scheduling.trtllm.kv_cache import KvCache
 from twin.scheduling.trtllm.limits import TrtllmLimits
 from twin.scheduling.trtllm.micro_batch import MicroBatch, micro_batch
 from twin.scheduling.trtllm.preparation import prepare
+from twin.scheduling.trtllm.quiet_run import generations_of, quiet_calls, skip_calls
 from twin.step import StepOutcome, StepPlan
 
 _INDEX_BITS = 24
@@ -166,6 +167,18 @@ class TrtllmScheduler:
         state.placeholders = 0
         outcome.finished.append(state)
 
+    def quiet_calls(self) -> int:
+        """See `twin.scheduling.trtllm.quiet_run`."""
+        fetches = len(self._waiting) and len(self.active) < self.limits.max_batch_size
+        if self._paused or fetches or not self._capacity.keeps_out(self.active):
+            return 0
+        return quiet_calls(self.running, self.limits, self.kv)
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """See `twin.scheduling.trtllm.quiet_run`."""
+        self._calls += calls
+        return skip_calls(self.running, self.limits, self.kv, calls)
+
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""
         return bool(self.active) or len(self._waiting) > 0
@@ -173,6 +186,11 @@ class TrtllmScheduler:
     def has_requests(self) -> bool:
         """See `Scheduler.has_requests`: nobody has to be told of finished requests."""
         return self.has_unfinished()
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The generations in order of arrival."""
+        return generations_of(self.active)
 
     @property
     def num_running(self) -> int:
