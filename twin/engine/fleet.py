@@ -6,6 +6,7 @@ from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
 from twin.engine.data_parallel import (
     DataParallelReplica,
+    FastReportingRank,
     GroupTimer,
     Lockstep,
     LockstepRank,
@@ -50,7 +51,9 @@ def build_replicas(
         return [
             _engine_core(scenario, clock, index, (timer, host), fast) for index in range(replicas)
         ]
-    return [_data_parallel(scenario, clock, index, (timer, host)) for index in range(replicas)]
+    return [
+        _data_parallel(scenario, clock, index, (timer, host), fast) for index in range(replicas)
+    ]
 
 
 def _engine_core(
@@ -91,34 +94,49 @@ def _data_parallel(
     clock: Clock,
     index: int,
     parts: tuple[BatchTimer, HostCosts],
+    fast: bool,
 ) -> DataParallelReplica:
     dp = scenario.file.parallelism.dp
     version = parse_version(scenario.file.engine.version) or _IN_FLIGHT_FLOOR_FROM
     newer = version >= _IN_FLIGHT_FLOOR_FROM
     lockstep = scenario.arch.moe is not None
     coordinator = Coordinator(dp, settles=lockstep)
-    # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
-    reports = lockstep or newer
     numbers = range(index * dp, (index + 1) * dp)
-    make = serving_engine(scenario).scheduler
-
-    def gpus() -> Gpus:
-        return gpus_of(scenario, parts[0])
-
     ranks: list[Replica]
     if lockstep:
+        make = serving_engine(scenario).scheduler
         shared = Lockstep(clock, dp, group_timer(scenario, parts[0]))
         ranks = [
             LockstepRank(clock, number, make(scenario), parts[1], (rank, shared, coordinator))
             for rank, number in enumerate(numbers)
         ]
-    elif reports:
+    elif newer:
         ranks = [
-            ReportingRank(clock, number, make(scenario), (gpus(), parts[1]), (rank, coordinator))
+            _reporting_rank(scenario, clock, number, parts, (rank, coordinator), fast)
             for rank, number in enumerate(numbers)
         ]
     else:
-        ranks = [Replica(clock, number, make(scenario), gpus(), parts[1]) for number in numbers]
+        # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
+        ranks = [_engine_core(scenario, clock, number, parts, fast) for number in numbers]
     score = in_flight_floor if newer else waiting_weighs_four
     balancer = RankBalancer(coordinator, score, rotates=newer)
     return DataParallelReplica(clock, index, ranks, balancer)
+
+
+def _reporting_rank(
+    scenario: Scenario,
+    clock: Clock,
+    index: int,
+    parts: tuple[BatchTimer, HostCosts],
+    place: tuple[int, Coordinator],
+    fast: bool,
+) -> ReportingRank:
+    timer, host = parts
+    scheduler = serving_engine(scenario).scheduler(scenario)
+    rank: ReportingRank
+    if fast and not isinstance(timer, PipelineTimer):
+        rank = FastReportingRank(clock, index, scheduler, timer, host)
+    else:
+        rank = ReportingRank(clock, index, scheduler, gpus_of(scenario, timer), host)
+    rank.join(*place)
+    return rank

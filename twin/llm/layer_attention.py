@@ -90,7 +90,8 @@ class AttentionGrid:
         ratios = self._decode.log_ratios(0.0, seqs, kv)
         # NumPy's exp may differ from the library's in the last bit.
         factors = np.array([math.exp(ratio) for ratio in ratios.tolist()])
-        return self._roofline.seconds(0.0, 0.0, seqs, kv) * factors
+        seconds: Floats = self._roofline.seconds(0.0, 0.0, seqs, kv) * factors
+        return seconds
 
     def _slice(
         self, points: NDArray[np.int64], seconds: Floats, chunk: int, *, decodes: bool

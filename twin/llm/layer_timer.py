@@ -184,9 +184,7 @@ class LayerTimer:
             seconds = self.arch.num_layers * self.experts_s(rows, rows, local)
             total.put(seconds, _HBM, _INTERPOLATED)
 
-    def add_ends(
-        self, total: LayerSum | LayerRun, shape: BatchShape | None, rows: int
-    ) -> None:
+    def add_ends(self, total: LayerSum | LayerRun, shape: BatchShape | None, rows: int) -> None:
         """Add what runs once: embedding, last norm, output head and sampler."""
         once_s = sum(self._dense[name](rows) for name in self._once)
         total.put(once_s, _HBM, _INTERPOLATED)

@@ -100,9 +100,7 @@ def _credit(request: ActiveRequest, kv: KvCache) -> int:
     return kv.count_held(kv.matched(request.state, request.context_tokens))
 
 
-def _credit_may_grow(
-    request: ActiveRequest, generations: list[ActiveRequest], kv: KvCache
-) -> bool:
+def _credit_may_grow(request: ActiveRequest, generations: list[ActiveRequest], kv: KvCache) -> bool:
     """Whether a generation may store a block that a context could reuse next."""
     if not kv.limits.charges_reuse:
         return False
