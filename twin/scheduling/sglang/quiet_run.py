@@ -30,7 +30,9 @@ def quiet_calls(core: SglangCore) -> int:
 
 def _is_settled_decode(core: SglangCore) -> bool:
     """Whether the batch of the last turn was the running requests, and they are all there."""
-    if core.chunked is not None or core.last or core.someone_left or core.aborted:
+    if core.chunked is not None or core.last or core.aborted:
+        return False
+    if core.someone_left and any(job.finished for job in core.running):
         return False
     if not core.limits.overlap:
         return not core.launches
@@ -80,7 +82,7 @@ def skip_calls(core: SglangCore, calls: int) -> list[int]:
         job.state.num_output += calls
     core.ratio.fall(calls)
     core.work_tokens += calls * core.carried_tokens
-    core.settled = False
+    core.someone_left = core.settled = False
     return taken
 
 
