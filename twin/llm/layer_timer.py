@@ -11,8 +11,6 @@ graph costs (decode-only steps of two replayed runs agree within 1-3 %, see `doc
 step with prefill is no full graph; its kernels wait for one another as in a stream.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +33,7 @@ from twin.llm.layer_parts import (
     skew_fit,
 )
 from twin.llm.layer_run import LayerRun
+from twin.llm.layer_sum import LayerSum
 from twin.llm.op_sum import BOUNDS, SOURCES
 from twin.llm.stages import WHOLE, Ends
 from twin.llm.step_time import StepTime
@@ -65,34 +64,6 @@ _COMPUTE, _HBM, _LINK, _LAUNCH = (
     BOUNDS.index(b) for b in (Bound.COMPUTE, Bound.HBM, Bound.LINK, Bound.LAUNCH)
 )
 _INTERPOLATED, _PHYSICS = SOURCES.index(Source.INTERPOLATED), SOURCES.index(Source.PHYSICS)
-
-
-@dataclass(slots=True)
-class LayerSum:
-    """Seconds of a pass so far, by what bounds them and how they were obtained."""
-
-    by_bound: list[float]
-    by_source: list[float]
-
-    @classmethod
-    def empty(cls) -> "LayerSum":
-        """Return nothing yet."""
-        return cls([0.0] * len(BOUNDS), [0.0] * len(SOURCES))
-
-    def put(self, seconds: float, bound: int, source: int = _INTERPOLATED) -> None:
-        """Add seconds."""
-        self.by_bound[bound] += seconds
-        self.by_source[source] += seconds
-
-    def step_time(self) -> StepTime:
-        """Return the whole."""
-        by, source = self.by_bound, self.by_source
-        return StepTime(
-            sum(by),
-            by.index(max(by)),
-            (by[0], by[1], by[2], by[3]),
-            (source[0], source[1], source[2], source[3]),
-        )
 
 
 class LayerTimer:
