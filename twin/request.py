@@ -119,7 +119,8 @@ class RequestState:
         block_keys: keys of the full blocks of prompt and answer; empty without prefix caching.
         cached_tokens: prefix-cache hit of the first admission, tokens; -1 before it.
         preemptions: times it lost its blocks.
-        finish_reason: "", "stop" or "length".
+        finish_reason: "", "stop", "length", "lost" (the replica crashed) or "abort"; the last may
+            precede the end, where an engine ends a request some time after its client gave it up.
         output_limit: generated tokens at which it ends, by whatever reason; set by the scheduler
             that takes it, which compares only tokens already generated with it.
         arrival_s: the engine's own time stamp of its arrival, by which it orders requests of one

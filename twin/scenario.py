@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
+from twin.cluster import AutoscalerSpec, ClusterSpec, ParallelismSpec
 from twin.defaults import ResolvedPolicy
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import KvCapacity
@@ -38,22 +39,6 @@ class EngineSpec(Strict):
             own = DEFAULT_VERSIONS.get(str(data.get("name", "vllm")))
             return data if own is None else {**data, "version": own}
         return data
-
-
-class ParallelismSpec(Strict):
-    """How one replica is spread over GPUs."""
-
-    tp: Annotated[int, Field(ge=1, le=64, description="tensor parallel ranks")] = 1
-    pp: Annotated[int, Field(ge=1, le=64, description="pipeline stages")] = 1
-    dp: Annotated[int, Field(ge=1, le=64, description="data parallel ranks")] = 1
-    ep: Annotated[int, Field(ge=1, le=256, description="expert parallel ranks")] = 1
-
-
-class ClusterSpec(Strict):
-    """How many replicas, and who sends requests to which."""
-
-    replicas: Annotated[int, Field(ge=1, le=1024)] = 1
-    router: Literal["round_robin"] = "round_robin"
 
 
 class SloSpec(Strict):
@@ -100,6 +85,8 @@ class Scenario:
         notes: caveats a forecast from this scenario carries.
         layer_profile: measured layers of this network on this GPU; None: operations are priced
             one by one.
+        pools: the replicas by kind, where `cluster.pools` says so; the attributes above are then
+            those of the first.
     """
 
     file: ScenarioFile
@@ -112,10 +99,45 @@ class Scenario:
     workload: LoadedWorkload
     notes: tuple[str, ...] = ()
     layer_profile: HardwareProfile | None = None
+    pools: "tuple[ScenarioPool, ...]" = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for reports: the file with resolved policy values."""
         data = self.file.model_dump(mode="json")
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
+        for pool, written in zip(self.pools, data["cluster"]["pools"] or (), strict=True):
+            file = pool.scenario.file
+            written |= {"name": pool.name, "gpu": file.gpu, "startup_s": pool.startup_s}
+            written["parallelism"] = file.parallelism.model_dump(mode="json")
+            written["policy"] = pool.scenario.policy.as_dict()
         return data
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPool:
+    """Replicas of one kind.
+
+    Attributes:
+        name: how reports call it.
+        scenario: all that a scenario of these replicas alone would be.
+        startup_s: from the decision to start one until it takes requests.
+        autoscaler: how many there are later; None: as many as at the start.
+    """
+
+    name: str
+    scenario: Scenario
+    startup_s: float
+    autoscaler: AutoscalerSpec | None = None
+
+    @property
+    def replicas(self) -> int:
+        """How many there are at the start."""
+        return self.scenario.file.cluster.replicas
+
+
+def pools_of(scenario: Scenario) -> tuple[ScenarioPool, ...]:
+    """Return the pools of a scenario; one that names none is its only one."""
+    cluster = scenario.file.cluster
+    alone = ScenarioPool("", scenario, cluster.startup_s, cluster.autoscaler)
+    return scenario.pools or (alone,)

@@ -39,7 +39,7 @@ class StepOutcome:
     Attributes:
         delivered: requests that got one token, in order (stale ones included).
         stale: those of `delivered` whose request was preempted after the step was scheduled.
-        discarded: requests whose token came after they had finished.
+        discarded: requests whose token came after they had finished or been given up.
         finished: requests that ended now.
         finished_waiting: those of `finished` that ended while waiting (preempted).
     """

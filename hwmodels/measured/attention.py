@@ -105,11 +105,12 @@ class MeasuredPrefill:
     def __init__(self, tables: Mapping[str, Table], fit: PrefillFit, gpu: GpuSpec) -> None:
         self._fit, self._gpu = fit, gpu
         self._tables = _Tables("prefill", tables)
+        self._ratios: dict[tuple[object, ...], tuple[float, Source]] = {}
 
     def cost(self, op: PrefillAttention) -> OpCost:
         """Return the cost of one chunk, all repeats."""
         base = prefill_cost(op, self._fit, self._gpu)
-        alone = replace(op, joined=False)
+        alone = replace(op, joined=False) if op.joined else op
         one, source = self.batch_seconds(alone, 1)
         if op.kv_tokens != op.query_tokens:
             source = Source.EXTRAPOLATED if source is Source.EXTRAPOLATED else Source.PHYSICS
@@ -121,10 +122,22 @@ class MeasuredPrefill:
 
     def batch_seconds(self, op: PrefillAttention, batch: int) -> tuple[float, Source]:
         """Return the seconds of `batch` equal chunks in one kernel of one layer."""
-        found = self._tables.find(_head_name(op.qk_dim, op.v_dim, op.window), op.kv_dtype)
         base = self._physics(op, batch)
+        # The prompt of a chunk's own length is what tables know of it, whatever its prefix.
+        key = (
+            op.query_tokens, batch, op.heads, op.kv_heads, op.qk_dim, op.v_dim, op.kv_dtype,
+            op.window,
+        )  # fmt: skip
+        found = self._ratios.get(key)
         if found is None:
-            return base, Source.EXTRAPOLATED
+            found = self._ratios[key] = self._ratio(op, batch)
+        return base * found[0], found[1]
+
+    def _ratio(self, op: PrefillAttention, batch: int) -> tuple[float, Source]:
+        """Return measured over physical seconds of whole prompts, and how it was obtained."""
+        found = self._tables.find(_head_name(op.qk_dim, op.v_dim, op.window), op.kv_dtype)
+        if found is None:
+            return 1.0, Source.EXTRAPOLATED
         variant, own = found
         heads = self._tables.heads(variant)
         shares, enclosed = heads.shares((op.heads, op.kv_heads))
@@ -136,7 +149,7 @@ class MeasuredPrefill:
             total += share.weight * ratio
             sources.append(source)
         exact = enclosed and shares[0].pair == (op.heads, op.kv_heads)
-        return base * math.exp(total), _worst(sources, exact, enclosed and own)
+        return math.exp(total), _worst(sources, exact, enclosed and own)
 
     def _physics(self, op: PrefillAttention, batch: float) -> float:
         # Equal sequences are to the form what more heads are.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from twin.engine.router import ROUTERS
+from twin.engine.routers import ROUTERS
 from twin.request import Request
 from twin.scenario import ClusterSpec
 

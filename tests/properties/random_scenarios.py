@@ -2,6 +2,17 @@
 
 import random
 
+ROUTERS = (
+    "round_robin",
+    "random",
+    "least_requests",
+    "least_tokens",
+    "power_of_two",
+    "session_sticky",
+    "prefix_aware",
+    "prefix_aware",
+)
+
 
 def random_scenario(seed):
     """Return a scenario as plain data: scarce KV, priorities, prefixes, sessions, loops, cuts."""
@@ -21,6 +32,8 @@ def random_scenario(seed):
         data["horizon_s"] = rng.uniform(0.5, 5)
     # A stream of its own, so that what is drawn above stays what it was.
     _ENGINES[_pick(rng := random.Random(f"engine {seed}"), _SHARES)](rng, data)
+    # Another one.
+    data["cluster"]["router"] = random_router(random.Random(f"router {seed}"))
     return data
 
 
@@ -121,6 +134,19 @@ _ENGINES = {
     "sglang": _sglang,
     "trtllm": _trtllm,
 }
+
+
+def random_router(rng):
+    """Return what `cluster.router` may be."""
+    kind = rng.choice(ROUTERS)
+    if kind != "prefix_aware" or rng.random() < 0.3:
+        return kind
+    return {
+        "kind": kind,
+        "cache_threshold": rng.choice([0.0, 0.2]),
+        "balance_abs_threshold": rng.choice([2, 10]),
+        "balance_rel_threshold": rng.choice([1.0, 1.5]),
+    }
 
 
 def _policy(rng):

@@ -66,6 +66,12 @@ class Rendezvous(Generic[T]):
         meeting.succeed(brought)
         return meeting, brought
 
+    def reset(self) -> None:
+        """Forget who has come."""
+        self._missing += len(self._brought)
+        self._brought = {}
+        self._meeting = self._clock.event()
+
 
 class Lockstep:
     """What ranks that step together share: where they meet, and the GPUs' common pace."""
@@ -86,6 +92,13 @@ class Lockstep:
             self.stepping = True
             for member in self.members:
                 member.wake()
+
+    def reset(self) -> None:
+        """All ranks start anew."""
+        self.launches.reset()
+        self.agreements.reset()
+        self.stepping = False
+        self._shapes, self._free_s = None, 0.0
 
     def launch(
         self, shapes: Sequence[BatchShape | None], now_s: float
@@ -130,7 +143,13 @@ class LockstepRank(Replica):
         self._lockstep.wake()
         return index
 
-    def run(
+    def crash(self) -> list[RequestState]:
+        """See `Replica.crash`; its peers must crash at the same instant."""
+        self._iteration = 0
+        self._lockstep.reset()
+        return super().crash()
+
+    def _loop(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
         """The loop of vLLM's `DPEngineCoreProc`."""
@@ -259,11 +278,41 @@ class DataParallelReplica:
         """Requests running, waiting and not yet seen, over all ranks."""
         return sum(rank.load_requests for rank in self.engines)
 
+    @property
+    def load_tokens(self) -> int:
+        """See `Replica.load_tokens`, over all ranks."""
+        return sum(rank.load_tokens for rank in self.engines)
+
+    def sync(self) -> None:
+        """See `ServingInstance.sync`: the clock drives the ranks."""
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """See `ServingInstance.cached_prefix_tokens`: of the rank that holds most.
+
+        Which rank will get the request is the front end's business, and not known.
+        """
+        return max(rank.cached_prefix_tokens(request) for rank in self.engines)
+
     def submit(self, state: RequestState) -> int:
         """Hand a request to a rank now; return the index of its engine core."""
         rank = self._balancer.choose(self._clock.now)
         self._rank_of[state.request.index] = rank
         return self.engines[rank].submit(state)
+
+    def abort(self, state: RequestState) -> bool:
+        """See `ServingInstance.abort`; the front end no longer counts the request at once."""
+        rank = self._rank_of.get(state.request.index)
+        if rank is None or not self.engines[rank].abort(state):
+            return False
+        del self._rank_of[state.request.index]
+        self._balancer.ended(rank)
+        return True
+
+    def crash(self) -> list[RequestState]:
+        """See `ServingInstance.crash`: all ranks and the front end, rank by rank."""
+        self._rank_of.clear()
+        self._balancer.reset(self._clock.now)
+        return [state for rank in self.engines for state in rank.crash()]
 
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
@@ -291,6 +340,9 @@ class _SharedGpus:
     """Ranks in lockstep are timed as a group."""
 
     stages = 1
+
+    def reset(self) -> None:
+        """See `Lockstep.reset`."""
 
     def run(self, shape: BatchShape, launched_s: float, call: int) -> tuple[float, float, StepTime]:
         raise NotImplementedError(f"a rank alone is not timed ({shape}, {launched_s}, {call})")

@@ -45,6 +45,11 @@ class DeliveryQueue:
             requests.finish((state,), end_s)
             on_end(state.request, end_s)
 
+    def reset(self) -> None:
+        """The server's process starts anew; responses it has begun are still sent."""
+        self._front_end.free_s = 0.0
+        self._held_back.clear()
+
     def _token(
         self, state: RequestState, left_s: float, requests: RequestRecorder, *, last: bool
     ) -> None:

@@ -6,7 +6,7 @@ schedule call that would have seen it. Results are those of `twin.engine.replica
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
@@ -32,12 +32,16 @@ Keep = Callable[["Ride", int, int], None]
 
 
 class Ride:
-    """A run under way: what is known of it, how much of it will be done, and who writes it down."""
+    """A run under way: what is known of it, how much of it will be done, and who writes it down.
 
-    __slots__ = ("decodes", "keep", "kept", "times")
+    `stopped`: what was done of it is written down, and its last iteration is not over.
+    """
+
+    __slots__ = ("decodes", "keep", "kept", "stopped", "times")
 
     def __init__(self, times: RunTimes, decodes: DecodeTimes, keep: Keep) -> None:
         self.times, self.decodes, self.kept, self.keep = times, decodes, len(times), keep
+        self.stopped = False
 
 
 class FastReplica(Replica):
@@ -62,13 +66,78 @@ class FastReplica(Replica):
         self._decode_timer = timer
         self._ride: Ride | None = None
         self._resume: Event | None = None
-        self._alarm = 0
+        self._alarm: Event | None = None
 
     def submit(self, state: RequestState) -> int:
         """See `Replica.submit`; a run under way ends before the call that sees the request."""
         if self._ride is not None:
             self._cut(self._ride, self._clock.now)
         return super().submit(state)
+
+    def abort(self, state: RequestState) -> bool:
+        """See `Replica.abort`."""
+        self._stop()
+        return super().abort(state)
+
+    def crash(self) -> list[RequestState]:
+        """See `Replica.crash`."""
+        self._stop()
+        self._resume = None
+        self._set_alarm(None)
+        return super().crash()
+
+    def _stop(self) -> None:
+        """Bring everything to this instant, so that whatever goes on does so step by step."""
+        ride = self._ride
+        if ride is None or self._served is None:
+            return
+        before = self._begun(ride) - 1
+        ride.keep(ride, before, before)
+        requests, steps, _ = self._served
+        _, launched_s = self._launch(float(ride.times.call_s[before]), requests, steps)
+        self._end_ride(ride, self._in_flight[0].out_s(self._host, launched_s))
+
+    def _begun(self, ride: Ride) -> int:
+        """Return how many iterations of a run under way began before now, the first at least.
+
+        Of the last of them the tokens have not left the engine.
+        """
+        return min(ride.kept, max(1, bisect_left(ride.times.call_s, self._clock.now)))
+
+    def _end_ride(self, ride: Ride, out_s: float) -> None:
+        """A run under way is over with the iteration whose tokens leave the engine then."""
+        ride.stopped = True
+        self._ride = None
+        self._wake_at(out_s)
+
+    @property
+    def load_tokens(self) -> int:
+        """See `Replica.load_tokens`."""
+        ride = self._ride
+        return self._held_tokens + (0 if ride is None else self._ridden_tokens(ride))
+
+    @property
+    def used_blocks(self) -> int:
+        """See `Replica.used_blocks`."""
+        ride = self._ride
+        taken = 0 if ride is None else self._quiet.blocks_taken(self._calls_made(ride))
+        return super().used_blocks + taken
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        calls = 0 if self._ride is None else self._calls_made(self._ride)
+        return self._quiet.cached_prefix_keys(keys, calls)
+
+    def _ridden_tokens(self, ride: Ride) -> int:
+        """Return the tokens of a run under way that have left the engine before now."""
+        return self._seen(ride) * len(self._quiet.running)
+
+    def _calls_made(self, ride: Ride) -> int:
+        """Return how many schedule calls of a run under way came before now."""
+        return min(int(ride.times.call_s.searchsorted(self._clock.now)), ride.kept)
+
+    def _seen(self, ride: Ride) -> int:
+        """Return of how many iterations of a run under way the tokens came before now."""
+        return min(int(ride.times.seen_s.searchsorted(self._clock.now)), ride.kept)
 
     def _hurry(
         self, requests: RequestRecorder, steps: StepRecorder
@@ -119,21 +188,36 @@ class FastReplica(Replica):
             self._ride, self._resume = ride, self._clock.event()
             self._wake_at(end_s)
             yield self._resume
+            if ride.stopped:
+                self._process_next()
+                return
             self._ride = None
         ride.keep(ride, ride.kept, ride.kept)
 
+    def _process_next(self) -> None:
+        """Process the oldest step in flight."""
+        if self._served is not None:
+            requests, _, on_end = self._served
+            self._process(self._in_flight.popleft().plan, requests, on_end)
+
     def _wake_at(self, time_s: float) -> None:
         """Resume the walk then, and not when it was to be resumed before."""
-        self._alarm = alarm = self._alarm + 1
 
         def ring(_: Event) -> None:
-            if alarm == self._alarm and self._resume is not None:
+            self._alarm = None
+            if self._resume is not None:
                 resume, self._resume = self._resume, None
                 resume.succeed()
 
-        callbacks = self._clock.at(time_s).callbacks
-        if callbacks is not None:  # a fresh event always has them
-            callbacks.append(ring)
+        alarm = self._clock.at(time_s)
+        if alarm.callbacks is not None:  # a fresh event always has them
+            alarm.callbacks.append(ring)
+        self._set_alarm(alarm)
+
+    def _set_alarm(self, alarm: Event | None) -> None:
+        if self._alarm is not None:
+            self._clock.withdraw((self._alarm,))
+        self._alarm = alarm
 
     def _cut(self, ride: Ride, at_s: float) -> None:
         """Keep the iterations that begin before `at_s`, the first at least."""
@@ -147,7 +231,7 @@ class FastReplica(Replica):
         horizon_s: float,
         requests: RequestRecorder,  # noqa: ARG002
         steps: StepRecorder,  # noqa: ARG002
-    ) -> None:
+    ) -> float:
         """Write down what a run under way did before the simulation ended."""
         ride = self._ride
         if ride is not None:
@@ -155,6 +239,7 @@ class FastReplica(Replica):
             seen = bisect_left(ride.times.seen_s, horizon_s)
             ride.keep(ride, min(launched, ride.kept), min(seen, ride.kept))
             self._ride = None
+        return self._clock.now
 
     def _keep(
         self, ride: Ride, launched: int, seen: int, record: tuple[RequestRecorder, StepRecorder]
@@ -164,6 +249,7 @@ class FastReplica(Replica):
         states, times = self._quiet.running, ride.times
         if seen:
             requests.deliver_run(states, times.seen_s[:seen])
+            self._held_tokens += seen * len(states)
         if not launched:
             return
         free, running = self._quiet.free_blocks, self._quiet.num_running

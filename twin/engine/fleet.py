@@ -1,9 +1,11 @@
 """The replicas of a scenario, each one engine core or a group of data-parallel ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.cluster.pool import Pool
 from twin.engine.data_parallel import (
     DataParallelReplica,
     FastReportingRank,
@@ -12,8 +14,10 @@ from twin.engine.data_parallel import (
     LockstepRank,
     ReportingRank,
 )
-from twin.engine.engines import serving_engine
+from twin.engine.delivery import DeliveryQueue
+from twin.engine.engines import front_end_event_s, serving_engine, vllm_limits
 from twin.engine.fast import FastReplica
+from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
 from twin.engine.rank_balancer import (
@@ -31,29 +35,91 @@ from twin.llm.layer_group import LayerGroupTimer
 from twin.llm.layer_timer import LayerTimer
 from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTimer
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool
 from twin.scheduling import VllmV1Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
 # known.
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
-def build_replicas(
-    scenario: Scenario, clock: Clock, timer: BatchTimer, host: HostCosts, *, fast: bool = False
-) -> Sequence[ServingInstance]:
-    """Return the replicas a router chooses from; engine cores are numbered through.
+@dataclass(frozen=True, slots=True)
+class CoreKind:
+    """What kind of engine cores a run has.
 
-    `fast`: engine cores skip what they know ahead, where they can.
+    Attributes:
+        fast: they skip what they know ahead, where they can.
+        compiled: those that can be are compiled.
+        hears: somebody must hear of ends of requests when they happen.
     """
-    replicas, dp = scenario.file.cluster.replicas, scenario.file.parallelism.dp
-    if dp == 1:
-        return [
-            _engine_core(scenario, clock, index, (timer, host), fast) for index in range(replicas)
-        ]
-    return [
-        _data_parallel(scenario, clock, index, (timer, host), fast) for index in range(replicas)
-    ]
+
+    fast: bool
+    compiled: bool
+    hears: bool
+
+
+def pool_of_scenario(
+    pool: ScenarioPool, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+) -> Pool:
+    """Return replicas of one kind.
+
+    Args:
+        pool: what a scenario says of them.
+        clock: of this run.
+        parts: (who times batches, the host's costs).
+        kind: of its engine cores.
+    """
+    scenario = pool.scenario
+    spec, keys = scenario.file.parallelism, PromptKeys()
+    make = _maker(scenario, clock, parts, kind)
+
+    def build(number: int, first_core: int) -> ServingInstance:
+        replica: ServingInstance
+        if spec.dp == 1:
+            replica = make(first_core)
+        else:
+            place = number, first_core
+            replica = _data_parallel(scenario, clock, place, parts, fast=kind.fast)
+        for core in replica.engines:
+            core.prompt_keys = keys
+        _put_server_before(replica, scenario, parts[1])
+        return replica
+
+    return Pool(
+        pool.replicas,
+        build,
+        serving_engine(scenario).accepts(scenario),
+        cores=spec.dp,
+        gpus=spec.tp * spec.pp * spec.dp,
+        startup_s=pool.startup_s,
+        autoscaler=pool.autoscaler,
+        name=pool.name,
+    )
+
+
+def _put_server_before(replica: ServingInstance, scenario: Scenario, host: HostCosts) -> None:
+    """Give a replica its server process, shared by its engine cores, where it may limit."""
+    event_s = front_end_event_s(scenario, host)
+    if event_s:
+        interval = scenario.policy.given.trtllm.stream_interval
+        delivery = DeliveryQueue(FrontEnd(event_s, interval))
+        for core in replica.engines:
+            core.delivery = delivery
+
+
+def _maker(
+    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+) -> Callable[[int], ServingInstance]:
+    """Return what makes an engine core of its number."""
+    plain = isinstance(parts[0], StepTimer) and scenario.file.engine.name == "vllm"
+    if kind.compiled and plain:
+        return _compiled_maker(scenario, clock, parts, kind)
+
+    def make(index: int) -> ServingInstance:
+        return _engine_core(scenario, clock, index, parts, fast=kind.fast)
+
+    return make
 
 
 def _engine_core(
@@ -61,15 +127,32 @@ def _engine_core(
     clock: Clock,
     index: int,
     parts: tuple[BatchTimer, HostCosts],
+    *,
     fast: bool,
 ) -> Replica:
     timer, host = parts
     scheduler = serving_engine(scenario).scheduler(scenario)
-    if fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
+    if not fast or isinstance(timer, PipelineTimer):
+        return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+    if isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
         return LazyReplica(clock, index, scheduler, timer, host)
-    if fast and not isinstance(timer, PipelineTimer):
-        return FastReplica(clock, index, scheduler, timer, host)
-    return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+    return FastReplica(clock, index, scheduler, timer, host)
+
+
+def _compiled_maker(
+    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+) -> Callable[[int], ServingInstance]:
+    # Here, since the package needs numba, which is optional and slow to import.
+    from twin.engine.compiled.fleet import CompiledFleet
+    from twin.engine.compiled.replica import CompiledReplica
+
+    timer, host = parts
+    fleet = CompiledFleet(vllm_limits(scenario), timer, host)
+
+    def make(index: int) -> ServingInstance:
+        return CompiledReplica(clock, index, fleet, hears=kind.hears)
+
+    return make
 
 
 def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:
@@ -92,16 +175,18 @@ def group_timer(scenario: Scenario, timer: BatchTimer) -> GroupTimer:
 def _data_parallel(
     scenario: Scenario,
     clock: Clock,
-    index: int,
+    place: tuple[int, int],
     parts: tuple[BatchTimer, HostCosts],
+    *,
     fast: bool,
 ) -> DataParallelReplica:
     dp = scenario.file.parallelism.dp
+    index, first_core = place
     version = parse_version(scenario.file.engine.version) or _IN_FLIGHT_FLOOR_FROM
     newer = version >= _IN_FLIGHT_FLOOR_FROM
     lockstep = scenario.arch.moe is not None
     coordinator = Coordinator(dp, settles=lockstep)
-    numbers = range(index * dp, (index + 1) * dp)
+    numbers = range(first_core, first_core + dp)
     ranks: list[Replica]
     if lockstep:
         make = serving_engine(scenario).scheduler
@@ -117,7 +202,7 @@ def _data_parallel(
         ]
     else:
         # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
-        ranks = [_engine_core(scenario, clock, number, parts, fast) for number in numbers]
+        ranks = [_engine_core(scenario, clock, number, parts, fast=fast) for number in numbers]
     score = in_flight_floor if newer else waiting_weighs_four
     balancer = RankBalancer(coordinator, score, rotates=newer)
     return DataParallelReplica(clock, index, ranks, balancer)

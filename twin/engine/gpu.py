@@ -63,6 +63,10 @@ class Gpus(Protocol):
         """
         ...
 
+    def reset(self) -> None:
+        """Drop whatever runs: they are idle."""
+        ...
+
 
 class OneStage:
     """GPUs that all work on the same batch."""
@@ -84,6 +88,10 @@ class OneStage:
         start_s = max(launched_s, self._free_s)
         end_s = self._free_s = start_s + duration.seconds
         return start_s, end_s, duration
+
+    def reset(self) -> None:
+        """See `Gpus.reset`."""
+        self._free_s = 0.0
 
     def busy_until(self, time_s: float) -> None:
         """Take note of batches that were put there by other means."""
@@ -119,6 +127,11 @@ class Pipeline:
         if self._feeds_back and shape.sampled_seqs:
             self._sampled.append((call, end_s + self._timer.feedback_s(shape)))
         return start_s, end_s, _mean(times)
+
+    def reset(self) -> None:
+        """See `Gpus.reset`."""
+        self._free_s = [0.0] * self.stages
+        self._sampled.clear()
 
     def _tokens_back_s(self, call: int) -> float:
         """When the tokens sampled `stages` calls before `call` are on the first stage."""

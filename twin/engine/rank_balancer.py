@@ -50,17 +50,25 @@ class Coordinator:
     """
 
     def __init__(self, ranks: int, *, settles: bool) -> None:
+        self._settle_s = SETTLE_S if settles else 0.0
+        self.publications = 0
+        self._start(ranks, 0.0)
+
+    def reset(self, now_s: float) -> None:
+        """Start anew, knowing nothing of the ranks."""
+        self.publications += 1
+        self._start(len(self._counts), now_s)
+
+    def _start(self, ranks: int, now_s: float) -> None:
         self._counts: list[Counts] = [(0, 0)] * ranks
         self._usage = [0.0] * ranks
         self._finished_step: list[Counts] | None = None
         self._step = -1
         self._changed = False
         self._last_publication_s = -math.inf
-        self._settle_s = SETTLE_S if settles else 0.0
-        self._due_s = 0.0
+        self._due_s = now_s
         self.published: list[Counts] = list(self._counts)
         self.usage: list[float] = list(self._usage)
-        self.publications = 0
 
     def report(self, rank: int, step: int, counts: Counts, usage: float, now_s: float) -> None:
         """A rank tells its counts after one of its steps."""
@@ -136,6 +144,12 @@ class RankBalancer:
         if self._rotates:
             self._start = (self._start + 1) % ranks
         return chosen
+
+    def reset(self, now_s: float) -> None:
+        """The server starts anew, its coordinator too."""
+        self._coordinator.reset(now_s)
+        self._start, self._seen = 0, -1
+        self._in_flight = [0] * len(self._in_flight)
 
     def ended(self, rank: int) -> None:
         """A request of `rank` got its last token."""

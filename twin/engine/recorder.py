@@ -4,10 +4,12 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from twin.engine.result import (
+    FAILED,
     FINISHED,
     REJECTED,
     UNFINISHED,
@@ -16,6 +18,7 @@ from twin.engine.result import (
     RequestTable,
     StepTable,
 )
+from twin.engine.step_table import LaterStepTable
 from twin.request import Request, RequestState
 
 
@@ -32,6 +35,7 @@ class RequestRecorder:
         self.states: list[RequestState | None] = []
         self.replica: list[int] = []
         self.outcome: list[int] = []
+        self.requeues: list[int] = []
         self._gaps: dict[int, GapLog] = {}
 
     @property
@@ -54,6 +58,17 @@ class RequestRecorder:
         self.requests.extend([request] * (request.index + 1 - len(self.requests)))
         self.requests[request.index] = request
 
+    def arrive_all(self, requests: Sequence[Request]) -> None:
+        """Open slots for many."""
+        start = len(self.requests)
+        if [request.index for request in requests] != list(range(start, start + len(requests))):
+            for request in requests:
+                self.arrive(request)
+            return
+        for column, blank in self._columns():
+            column.extend([blank] * len(requests))
+        self.requests.extend(requests)
+
     def _columns(self) -> Iterable[tuple[list, object]]:  # type: ignore[type-arg]
         nan = math.nan
         return (
@@ -65,6 +80,7 @@ class RequestRecorder:
             (self.states, None),
             (self.replica, -1),
             (self.outcome, UNFINISHED),
+            (self.requeues, 0),
         )
 
     def submit(self, state: RequestState, replica: int) -> None:
@@ -77,6 +93,19 @@ class RequestRecorder:
         """The server refuses the request."""
         self.outcome[request.index] = REJECTED
         self.replica[request.index] = replica
+        self.finish_s[request.index] = at_s
+
+    def requeue(self, request: Request) -> None:
+        """Its replica is lost: it begins anew elsewhere, as if nothing had been done for it."""
+        index = request.index
+        self.requeues[index] += 1
+        for column in (self.scheduled_s, self.first_token_s, self.last_token_s):
+            column[index] = math.nan
+        self.output_tokens[index], self.states[index], self.replica[index] = 0, None, -1
+
+    def fail(self, request: Request, at_s: float) -> None:
+        """The request ends without the rest of its answer."""
+        self.outcome[request.index] = FAILED
         self.finish_s[request.index] = at_s
 
     def admit(self, states: Iterable[RequestState], at_s: float) -> None:
@@ -135,6 +164,7 @@ class RequestRecorder:
             output_tokens=_ints(self.output_tokens),
             cached_tokens=_ints([max(0, s.cached_tokens) if s else 0 for s in states]),
             preemptions=_ints([s.preemptions if s else 0 for s in states]),
+            requeues=_ints(self.requeues),
             replica=_ints(self.replica),
             outcome=_ints(self.outcome),
             session=_ints([r.session for r in requests]),
@@ -147,9 +177,10 @@ class RequestRecorder:
 class GapLog:
     """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
 
-    __slots__ = ("_counts", "_runs", "_values")
+    __slots__ = ("_all", "_counts", "_runs", "_values")
 
     def __init__(self) -> None:
+        self._all: Floats | None = None
         self._values, self._counts = array("d"), array("q")
         self._runs: list[tuple[int, Floats, int]] = []
 
@@ -169,8 +200,14 @@ class GapLog:
         """Add the gaps between these instants, each so many times."""
         self._runs.append((len(self._values), at_s, times))
 
+    def add_all(self, gaps_s: Floats) -> None:
+        """Add gaps that somebody else noted, all there are."""
+        self._all = gaps_s
+
     def gaps(self) -> Floats:
         """Return all of them, one after another."""
+        if self._all is not None:
+            return self._all
         values = np.array(self._values, dtype=np.float64)
         counts = np.array(self._counts, dtype=np.int64)
         parts, done = [], 0
@@ -224,10 +261,12 @@ class StepRecorder:
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
         self._busy_s = array("d")
+        self._attached: list[dict[str, Any]] = []
         self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[RunColumn, ...]]] = []
 
     def __len__(self) -> int:
-        return len(self._start_s) + sum(times[0].size for times, _ in self._runs)
+        own = len(self._start_s) + sum(times[0].size for times, _ in self._runs)
+        return own + sum(columns["start_s"].size for columns in self._attached)
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
@@ -252,16 +291,28 @@ class StepRecorder:
         """
         self._busy_s.append(busy_s)
 
+    def attach(self, columns: dict[str, Any]) -> None:
+        """Add steps that somebody else recorded, by column."""
+        self._attached.append(columns)
+
     def table(self) -> StepTable:
-        """Return the arrays by time of scheduling, then replica."""
+        """Return the arrays by time of scheduling, then replica, made when one is asked for."""
+        return LaterStepTable(len(self), self._table)
+
+    def _table(self) -> StepTable:
         scheduled, start_s, end_s = (
-            np.concatenate([np.array(column, dtype=np.float64), *runs])
-            for column, runs in zip(
-                (self._scheduled_s, self._start_s, self._end_s), self._run_times(), strict=True
+            np.concatenate([np.array(column, dtype=np.float64), *runs, *self._of(name)])
+            for name, column, runs in zip(
+                ("scheduled_s", "start_s", "end_s"),
+                (self._scheduled_s, self._start_s, self._end_s),
+                self._run_times(),
+                strict=True,
             )
         )
         columns = {
-            name: np.concatenate([np.array(column, dtype=np.int64), *self._run_counts(place)])
+            name: np.concatenate(
+                [np.array(column, dtype=np.int64), *self._run_counts(place), *self._of(name)]
+            )
             for place, (name, column) in enumerate(self._ints.items())
         }
         order = np.lexsort((columns["replica"], scheduled))
@@ -272,6 +323,9 @@ class StepRecorder:
             busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
+
+    def _of(self, name: str) -> list[Any]:
+        return [columns[name] for columns in self._attached]
 
     def _run_times(self) -> list[list[Floats]]:
         return [[times[which] for times, _ in self._runs] for which in range(3)]

@@ -1,22 +1,41 @@
-"""The plain engine: simpy processes, one time-out a step. The oracle of every faster one."""
+"""The loop of a run: a workload sends requests through a router to replicas and hears of ends.
 
-import math
-from collections import deque
+With plain replicas, one time-out a step, it is the oracle of every faster engine.
+"""
+
 from collections.abc import Callable, Generator, Sequence
+from typing import Protocol
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import URGENT, Clock, Event
+from twin.engine.cluster.agenda import Agenda
+from twin.engine.cluster.dispatcher import Dispatcher
+from twin.engine.cluster.membership import Membership
+from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder, StepRecorder
-from twin.engine.replica import ServingInstance
-from twin.engine.router import Router
+from twin.engine.result import FAILED, FINISHED, REJECTED
+from twin.engine.routers import Router
 from twin.request import Request, RequestState
 from twin.workload.source import RequestSource
 
 Progress = Callable[[int, int | None], None]
 """Called with (requests ended, requests expected or None)."""
 
-Admission = Callable[[Request], bool]
-"""Whether the server takes a request (it answers 400 otherwise)."""
+
+class Clients(Protocol):
+    """Who stands between the workload and the servers."""
+
+    def expected(self, request: Request) -> None:
+        """A request will be sent at its `arrival_s`, now or later; it has a row by now."""
+        ...
+
+    def ended(self, request: Request, end_s: float, outcome: int) -> bool:
+        """A request ended at `end_s` as `outcome` says; return whether the workload hears of it.
+
+        If not, the clients call `ReferenceEngine.expect` or `send` for the next attempt before
+        they return, and `conclude` when there is none.
+        """
+        ...
 
 
 class ReferenceEngine:
@@ -24,100 +43,125 @@ class ReferenceEngine:
 
     Args:
         clock: the simpy environment of this run.
-        replicas: engine instances, already on `clock`.
+        pools: the replicas, by kind.
         router: chooses a replica for each request.
         source: the workload, spent by the run.
-        host: host costs; `api_s` passes between a request's arrival and the engine core.
-        accepts: whether the server takes a request.
+        host: host costs; `api_s` passes between a request's arrival and the router.
+
+    Attributes:
+        requests, steps: what happened.
+        agenda: what is planned to happen to the cluster.
+        membership: the replicas.
+        dispatcher: sends requests to them.
+        clients: who hears of ends before the workload does; None: nobody.
     """
 
     def __init__(
         self,
         clock: Clock,
-        replicas: Sequence[ServingInstance],
+        pools: Sequence[Pool],
         router: Router,
         source: RequestSource,
         host: HostCosts,
-        accepts: Admission,
     ) -> None:
         self.requests = RequestRecorder()
         self.steps = StepRecorder()
+        self.agenda = Agenda(clock)
+        records = self.requests, self.steps
+        self.membership = Membership(clock, self.agenda, pools, records, self._finished)
+        self.dispatcher = Dispatcher(clock, router, self.membership, self.requests, self._rejected)
+        self.clients: Clients | None = None
         self._clock = clock
-        self._replicas = replicas
-        self._router = router
         self._source = source
         self._api_s = host.api_s
-        self._accepts = accepts
-        self._due: deque[Request] = deque()
-        self._delivering = False
-        self._last_stamp_s = -math.inf
-        self._ended = 0
+        self._open = self._ended = 0
         self._progress: Progress | None = None
 
     def run(self, horizon_s: float | None = None, progress: Progress | None = None) -> None:
         """Run until nothing is left to do, or to `horizon_s`."""
         self._progress = progress
-        for replica in self._replicas:
-            self._clock.process(replica.run(self.requests, self.steps, self._on_finish))
         self._clock.process(self._arrivals(self._source.start()))
         self._clock.run(until=horizon_s)
 
     def _arrivals(self, requests: Sequence[Request]) -> Generator[Event, None, None]:
-        for request in requests:
-            self.requests.arrive(request)
+        self.requests.arrive_all(requests)
+        self._open += len(requests)
+        if self.clients is not None:
+            for request in requests:
+                self.clients.expected(request)
+        clock = self._clock
         for request in requests:
             at_s = request.arrival_s + self._api_s
-            if at_s > self._clock.now:
-                yield self._clock.at(at_s, URGENT)
-            self._due.append(request)
-            self._deliver_due()
+            if at_s > clock.now and not clock.jump(at_s):
+                yield clock.at(at_s, URGENT)
+            self.dispatcher.send((request,))
 
-    def _deliver_due(self) -> None:
-        # A rejection ends a request at once and may bring about the next one, which may be
-        # rejected too: a loop, since a recursion would be as deep as the workload is long.
-        if self._delivering:
-            return
-        self._delivering = True
-        while self._due:
-            self._deliver(self._due.popleft())
-        self._delivering = False
-
-    def _deliver(self, request: Request) -> None:
-        index = self._router.choose(request, self._replicas)
-        if self._accepts(request):
-            state = RequestState(request, arrival_s=self._stamp(request.arrival_s))
-            self.requests.submit(state, self._replicas[index].submit(state))
+    def expect(self, request: Request) -> None:
+        """Send a request through the router once it has arrived, API time included."""
+        self._opens(request)
+        at_s = request.arrival_s + self._api_s
+        if at_s <= self._clock.now:
+            self.dispatcher.put(request)
         else:
-            self.requests.reject(request, index, self._clock.now)
-            self._on_end(request, self._clock.now, rejected=True)
+            self._clock.call_at(at_s, lambda: self.dispatcher.send((request,)))
 
-    def _stamp(self, arrival_s: float) -> float:
-        """Return the engine's time stamp: the arrival, later than every stamp before it."""
-        self._last_stamp_s = max(arrival_s, math.nextafter(self._last_stamp_s, math.inf))
-        return self._last_stamp_s
+    def send(self, request: Request) -> None:
+        """Send a request through the router now."""
+        self._opens(request)
+        self.dispatcher.send((request,))
 
-    def _on_finish(self, request: Request, end_s: float) -> None:
-        self._on_end(request, end_s, rejected=False)
+    def abort(self, request: Request) -> bool:
+        """Take a request back from wherever it is; False: it has ended, or is not there yet.
 
-    def _on_end(self, request: Request, end_s: float, *, rejected: bool) -> None:
+        Nobody hears of an end; its row stays as unfinished.
+        """
+        state = self.requests.states[request.index]
+        if state is None:
+            return self.dispatcher.take_back(request)
+        member = self.membership.of_core(self.requests.replica[request.index])
+        if not member.abort(state):
+            return False
+        self.membership.let_go(member)
+        return True
+
+    def requeue(self, lost: Sequence[RequestState]) -> None:
+        """Send requests of a lost replica through the router again, to begin anew."""
+        for state in lost:
+            self.requests.requeue(state.request)
+        self.dispatcher.send([state.request for state in lost])
+
+    def fail(self, request: Request) -> None:
+        """End a request that has lost its replica."""
+        now = self._clock.now
+        self.requests.fail(request, now)
+        self._ends(request, now, FAILED)
+        self.dispatcher.send(())
+
+    def conclude(self, request: Request, end_s: float, outcome: int) -> None:
+        """Tell the workload that a request ended for good."""
         self._ended += 1
         if self._progress is not None:
             self._progress(self._ended, self._source.expected_requests)
-        for follower in self._source.on_end(request, end_s, rejected=rejected):
-            self.requests.arrive(follower)
-            self._expect(follower)
-        self._deliver_due()
+        refused = outcome != FINISHED
+        for follower in self._source.on_end(request, end_s, rejected=refused):
+            self.expect(follower)
 
-    def _expect(self, request: Request) -> None:
-        at_s = request.arrival_s + self._api_s
-        if at_s <= self._clock.now:
-            self._due.append(request)
-            return
+    def _opens(self, request: Request) -> None:
+        self._open += 1
+        self.requests.arrive(request)
+        if self.clients is not None:
+            self.clients.expected(request)
 
-        def arrived(_: Event) -> None:
-            self._due.append(request)
-            self._deliver_due()
+    def _finished(self, request: Request, end_s: float) -> None:
+        self._ends(request, end_s, FINISHED)
+        self.dispatcher.send(())
 
-        callbacks = self._clock.at(at_s, URGENT).callbacks
-        if callbacks is not None:  # a fresh event always has them
-            callbacks.append(arrived)
+    def _rejected(self, request: Request) -> None:
+        self._ends(request, self._clock.now, REJECTED)
+
+    def _ends(self, request: Request, end_s: float, outcome: int) -> None:
+        if self.clients is None or self.clients.ended(request, end_s, outcome):
+            self.conclude(request, end_s, outcome)
+        self._open -= 1
+        if not self._open:
+            self.agenda.close()

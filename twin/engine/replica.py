@@ -17,6 +17,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from simpy import Interrupt
+from simpy.events import Process
+
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.delivery import DeliveryQueue
@@ -25,8 +28,9 @@ from twin.engine.recorder import RequestRecorder, StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime
-from twin.request import Request, RequestState
-from twin.scheduling.base import Scheduler
+from twin.request import Request, RequestState, Status
+from twin.scheduling.base import PrefixCounters, Scheduler
+from twin.scheduling.prompt_keys import PromptKeys
 from twin.step import BatchShape, StepPlan
 
 NOTHING_SCHEDULED_S = 1e-3
@@ -64,8 +68,37 @@ class ServingInstance(Protocol):
         """Requests running, waiting and not yet seen."""
         ...
 
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of these requests' prompts and of their answers that have left the engine."""
+        ...
+
+    def sync(self) -> None:
+        """Advance to the present instant, exclusive, if nothing else makes it do so.
+
+        To be called before anything is asked.
+        """
+        ...
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """Return the length of the longest prefix of a prompt that its cache holds."""
+        ...
+
     def submit(self, state: RequestState) -> int:
         """Take a request now; return the index of the engine core that has it."""
+        ...
+
+    def abort(self, state: RequestState) -> bool:
+        """The client of a request submitted before gives it up now; False: it had ended."""
+        ...
+
+    def crash(self) -> list[RequestState]:
+        """Lose everything now and start anew, empty and idle; return the requests it held.
+
+        Requests come in order: running, waiting, not yet seen. Those that clients have given up
+        are not among them. Their states are spent (`finish_reason` "lost"): who serves them
+        again makes new ones.
+        """
         ...
 
     def run(
@@ -102,6 +135,12 @@ class Replica:
         self.delivery: DeliveryQueue | None = None
         """The server's process, where it may limit; None: tokens reach their clients at once."""
         self._in_flight: deque[InFlight] = deque()
+        self._process_event: Process | None = None
+        self._restarting = False
+        self._served: tuple[RequestRecorder, StepRecorder, OnEnd] | None = None
+        self.prompt_keys = PromptKeys()
+        """Who works out prompts' keys; replicas may share it."""
+        self._held_tokens = 0
 
     @property
     def engines(self) -> "tuple[Replica, ...]":
@@ -113,9 +152,37 @@ class Replica:
         """Requests running, waiting and not yet seen."""
         return self.scheduler.num_running + self.scheduler.num_waiting + len(self._inbox)
 
+    @property
+    def load_tokens(self) -> int:
+        """Tokens of their prompts and of their answers that have left the engine."""
+        return self._held_tokens
+
+    @property
+    def waiting_requests(self) -> int:
+        """Requests waiting and not yet seen."""
+        return self.scheduler.num_waiting + len(self._inbox)
+
+    @property
+    def used_blocks(self) -> int:
+        """KV blocks that requests hold."""
+        return self.scheduler.usable_blocks - self.scheduler.free_blocks
+
+    def sync(self) -> None:
+        """See `ServingInstance.sync`: the clock drives it."""
+
+    def cached_prefix_tokens(self, request: Request) -> int:
+        """See `ServingInstance.cached_prefix_tokens`."""
+        size = self.scheduler.prefix_key_tokens
+        keys = self.prompt_keys.of(request, size) if size else ()
+        return self._cached_keys(keys) * size if keys else 0
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        return self.scheduler.cached_prefix_keys(keys)
+
     def submit(self, state: RequestState) -> int:
         """Hand a request to this replica now; return the index of the engine core that has it."""
         self._inbox.append(state)
+        self._held_tokens += state.request.prompt_tokens
         if self._wake is not None:
             wake, self._wake = self._wake, None
             wake.succeed()
@@ -125,6 +192,44 @@ class Replica:
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
         """The engine core's loop; a simpy process that never returns."""
+        self._process_event, self._served = self._clock.active_process, (requests, steps, on_end)
+        while True:
+            try:
+                yield from self._loop(requests, steps, on_end)
+            except Interrupt:  # a crash
+                self._restarting = False
+
+    def abort(self, state: RequestState) -> bool:
+        """See `ServingInstance.abort`: what begins at this instant or later happens without it."""
+        if state in self._inbox:
+            self._inbox.remove(state)
+            self.scheduler.add(state)
+        held_tokens = state.num_tokens
+        if not self.scheduler.abort(state):
+            return False
+        self._held_tokens -= held_tokens
+        return True
+
+    def crash(self) -> list[RequestState]:
+        """See `ServingInstance.crash`: of steps launched before, only the record stays."""
+        lost = [*self.scheduler.reset(), *self._inbox]
+        for state in lost:
+            state.status, state.finish_reason = Status.FINISHED, "lost"
+        self._inbox.clear()
+        self._held_tokens = 0
+        self._in_flight.clear()
+        self._gpus.reset()
+        self._wake = None
+        if self.delivery is not None:
+            self.delivery.reset()
+        if self._process_event is not None and not self._restarting:
+            self._restarting = True
+            self._process_event.interrupt()
+        return lost
+
+    def _loop(
+        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
+    ) -> Generator[Event, None, None]:
         clock, scheduler, in_flight = self._clock, self.scheduler, self._in_flight
         depth, empty_counts = scheduler.queue_depth, scheduler.launches_empty
         idle_iterations = 0
@@ -172,8 +277,28 @@ class Replica:
         """
         return None
 
-    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
-        """The simulation ends: write down what is known and was not yet."""
+    def settle(
+        self,
+        horizon_s: float,  # noqa: ARG002
+        requests: RequestRecorder,  # noqa: ARG002
+        steps: StepRecorder,  # noqa: ARG002
+    ) -> float:
+        """The simulation ends: write down what is known and was not yet.
+
+        `horizon_s`: what would happen then or later does not; infinite: everything happens.
+        Returns the instant of its last event, or a later one that the clock has come to.
+        """
+        return self._clock.now
+
+    @property
+    def prefix(self) -> PrefixCounters:
+        """Counters of its prefix cache."""
+        return self.scheduler.prefix
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks that requests can hold."""
+        return self.scheduler.usable_blocks
 
     def _drain(self) -> None:
         for state in self._inbox:
@@ -233,6 +358,9 @@ class Replica:
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now
         outcome = self.scheduler.update(plan)
+        self._held_tokens += len(outcome.delivered)
+        for state in outcome.finished:
+            self._held_tokens -= state.num_tokens
         if self.delivery is not None:
             self.delivery.deliver(outcome, now, requests, on_end)
             return

@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FINISHED, REJECTED, UNFINISHED = 0, 1, 2
-"""Values of `RequestTable.outcome`."""
+FINISHED, REJECTED, UNFINISHED, FAILED = 0, 1, 2, 3
+"""Values of `RequestTable.outcome`; failed: lost with its replica and not sent again."""
+
+CLUSTER_EVENTS = ("starting", "ready", "draining", "gone", "crashed")
+"""Names of `ClusterEvents.what` codes."""
+STARTING, READY, DRAINING, GONE, CRASHED = range(5)
 
 BOUNDS = ("compute", "hbm", "link", "launch", "idle")
 """Names of `StepTable.bound` codes; idle is an empty batch."""
@@ -37,6 +41,13 @@ class RequestTable:
     turn: Ints
     priority: Ints
     name: tuple[str, ...]
+    requeues: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Times its replica was lost and it was sent to another, where it began anew: all else in the
+    row is of the last time. Empty: none was."""
+
+    def __post_init__(self) -> None:
+        if self.requeues.size != self.arrival_s.size:
+            object.__setattr__(self, "requeues", np.zeros(self.arrival_s.size, dtype=np.int64))
 
     def __len__(self) -> int:
         return int(self.arrival_s.size)
@@ -75,6 +86,59 @@ class StepTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterEvents:
+    """Changes in the lives of replicas, one row each, in order of time."""
+
+    time_s: Floats = field(default_factory=lambda: np.empty(0))
+    replica: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Number of the replica, not of an engine core."""
+    what: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Index into `CLUSTER_EVENTS`."""
+
+    def __len__(self) -> int:
+        return int(self.time_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaTable:
+    """One row a replica, in order of its number (that of creation)."""
+
+    pool: Ints
+    """Index into `SimulationResult.pools`."""
+    first_core: Ints
+    """Number of its first engine core, as in `RequestTable.replica`; the others follow."""
+    cores: Ints
+    """Its engine cores: data parallel ranks."""
+    gpus: Ints
+    paid_s: Floats
+    """How long it was there, starts included, times between its end and a restart not."""
+
+    def __len__(self) -> int:
+        return int(self.paid_s.size)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """Replicas of one kind.
+
+    Attributes:
+        name: of the pool; empty: the scenario has no pools.
+        gpu: name of its GPU.
+        kv_blocks, block_size: see `SimulationResult`.
+    """
+
+    name: str
+    gpu: str
+    kv_blocks: int
+    block_size: int
+
+    @property
+    def usable_blocks(self) -> int:
+        """KV blocks that requests can hold."""
+        return max(0, self.kv_blocks - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixTotals:
     """Prefix-cache counters summed over replicas, tokens (admissions of preempted ones apart)."""
 
@@ -94,12 +158,16 @@ class SimulationResult:
             each in order of delivery.
         prefix: prefix-cache counters.
         kv_blocks: KV blocks of one replica as its engine reports them, the null block included;
-            `block_size` tokens each.
+            `block_size` tokens each; of several pools those of the first.
+        replicas: engine cores that there were, over all replicas and their data parallel ranks.
         simulated_s: time of the last event.
         inputs: the scenario as plain data, for reports and comparisons.
         notes: caveats the forecast carries, one sentence each.
         skipped_steps: steps that the fast engine took as part of a run, not one by one.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
+        events: what happened to replicas after the start.
+        fleet: the replicas.
+        pools: their kinds.
     """
 
     requests: RequestTable
@@ -114,11 +182,26 @@ class SimulationResult:
     notes: tuple[str, ...] = ()
     time_by_source_s: dict[str, float] = field(default_factory=dict)
     skipped_steps: int = 0
+    events: ClusterEvents = field(default_factory=ClusterEvents)
+    fleet: ReplicaTable | None = None
+    pools: tuple[PoolFacts, ...] = ()
 
     @property
     def usable_blocks(self) -> int:
         """KV blocks that requests can hold: vLLM keeps one as the null block."""
         return max(0, self.kv_blocks - 1)
+
+    @property
+    def pool_of_core(self) -> Ints:
+        """Index into `pools` of each engine core."""
+        if self.fleet is None:
+            return np.zeros(self.replicas, dtype=np.int64)
+        return np.repeat(self.fleet.pool, self.fleet.cores)
+
+    @property
+    def gpu_s(self) -> float | None:
+        """Seconds of GPUs that the run took, idle or not; None: not known."""
+        return None if self.fleet is None else float(self.fleet.paid_s @ self.fleet.gpus)
 
     def to_pandas(self) -> tuple[Any, Any]:
         """Return (requests, steps) as pandas DataFrames (needs the `pandas` extra)."""

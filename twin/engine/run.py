@@ -1,25 +1,33 @@
 """`simulate`: a scenario in, a result out; no files, no globals, no wall clock."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from hwmodels.host import HostCosts
+from twin.cluster import ClusterSpec
 from twin.engine.clock import Clock
-from twin.engine.delivery import DeliveryQueue
-from twin.engine.engines import EngineCosts, front_end_event_s, serving_engine
-from twin.engine.fleet import build_replicas
-from twin.engine.front_end import FrontEnd
+from twin.engine.cluster.autoscaler import autoscale
+from twin.engine.cluster.failures import Failures
+from twin.engine.compiled.jit import is_installed
+from twin.engine.engines import EngineCosts
+from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
-from twin.engine.replica import Replica, ServingInstance
-from twin.engine.result import PrefixTotals, RequestTable, SimulationResult
-from twin.engine.router import ROUTERS
+from twin.engine.replica import Replica
+from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
+from twin.engine.routers import ROUTERS
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
-from twin.scenario import Scenario
+from twin.scenario import Scenario, ScenarioPool, pools_of
+from twin.workload.source import RequestSource
+from twin.workload.streams import Stream, generator
 
-ENGINES = ("fast", "reference")
-"""`fast` skips runs of steps that it knows ahead; `reference` takes every step."""
+ENGINES = ("fast", "compiled", "interpreted", "reference")
+"""`reference` takes every step. The others skip runs of steps that they know ahead: `interpreted`
+in Python, `compiled` by numba, as far as it covers a deployment; `fast` is whichever is quicker."""
+
+_WORTH_COMPILED_CODE = 2000
+"""Requests from which on it pays to load compiled code (half a second)."""
 
 
 def simulate(
@@ -41,48 +49,49 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
-    file = scenario.file
-    clock = Clock()
-    serving = serving_engine(scenario)
-    timer, host = batch_timer(scenario, costs)
-    replicas = build_replicas(scenario, clock, timer, host, fast=engine == "fast")
-    _put_servers_before(replicas, scenario, host)
-    source = scenario.workload.source(
-        np.random.SeedSequence(file.seed), scenario.policy.max_model_len
-    )
+    file, clock = scenario.file, Clock()
+    pools = pools_of(scenario)
+    parts = [batch_timer(pool.scenario, costs) for pool in pools]
+    seed = np.random.SeedSequence(file.seed)
+    context = max(pool.scenario.policy.max_model_len for pool in pools)
+    source = scenario.workload.source(seed, context)
+    kind = _cores(engine, source, file.cluster)
+    spec = file.cluster.router
     loop = ReferenceEngine(
         clock,
-        replicas,
-        ROUTERS[file.cluster.router](),
+        [
+            pool_of_scenario(pool, clock, part, kind)
+            for pool, part in zip(pools, parts, strict=True)
+        ],
+        ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
         source,
-        host,
-        accepts=serving.accepts(scenario),
+        parts[0][1],
     )
+    if file.cluster.failures is not None:
+        Failures(clock, file.cluster.failures, loop, seed)
+    autoscale(clock, loop)
     loop.run(file.horizon_s, progress)
-    cores = [core for replica in replicas for core in replica.engines]
-    for core in cores:
-        core.settle(clock.now, loop.requests, loop.steps)
-    return _result(scenario, loop, cores, clock.now)
+    cores = loop.membership.engine_cores()
+    horizon_s = math.inf if file.horizon_s is None else file.horizon_s
+    ends_s = [core.settle(horizon_s, loop.requests, loop.steps) for core in cores]
+    now_s = clock.now if file.horizon_s is not None else max([clock.now, *ends_s])
+    return _result(scenario, loop, cores, now_s)
 
 
-def _put_servers_before(
-    replicas: Sequence[ServingInstance], scenario: Scenario, host: HostCosts
-) -> None:
-    """Give each replica its server process, shared by its engine cores, where one may limit."""
-    event_s = front_end_event_s(scenario, host)
-    if not event_s:
-        return
-    interval = scenario.policy.given.trtllm.stream_interval
-    for replica in replicas:
-        delivery = DeliveryQueue(FrontEnd(event_s, interval))
-        for core in replica.engines:
-            core.delivery = delivery
+def _cores(engine: str, source: RequestSource, cluster: ClusterSpec) -> CoreKind:
+    """Return what kind of engine cores an engine has."""
+    compiled = engine == "compiled"
+    if engine == "fast" and (source.expected_requests or 0) >= _WORTH_COMPILED_CODE:
+        compiled = is_installed()
+    scales = any(pool.autoscaler for pool in (cluster, *(cluster.pools or ())))
+    hears = source.hears_of_ends or cluster.failures is not None or scales
+    return CoreKind(fast=engine != "reference", compiled=compiled, hears=hears)
 
 
 def _result(
     scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
 ) -> SimulationResult:
-    counters = [replica.scheduler.prefix for replica in replicas]
+    counters = [replica.prefix for replica in replicas]
     table = engine.requests.table()
     horizon_s = scenario.file.horizon_s
     return SimulationResult(
@@ -97,7 +106,7 @@ def _result(
         ),
         kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.block_size,
-        replicas=len(replicas),
+        replicas=engine.membership.cores,
         simulated_s=now_s,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
@@ -106,6 +115,16 @@ def _result(
             source.value: sum(replica.time_by_source_s[index] for replica in replicas)
             for index, source in enumerate(SOURCES)
         },
+        events=engine.membership.events.table(),
+        fleet=engine.membership.table(),
+        pools=tuple(_facts(pool) for pool in pools_of(scenario)),
+    )
+
+
+def _facts(pool: ScenarioPool) -> PoolFacts:
+    scenario = pool.scenario
+    return PoolFacts(
+        pool.name, scenario.gpu.name, scenario.num_gpu_blocks, scenario.policy.block_size
     )
 
 

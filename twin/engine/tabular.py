@@ -13,7 +13,7 @@ from twin.files import whole_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OUTCOMES = ("finished", "rejected", "unfinished")
+OUTCOMES = ("finished", "rejected", "unfinished", "failed")
 """Names of `RequestTable.outcome` codes, as the `outcome` column spells them."""
 
 _COLUMN_CODES = {"outcome": OUTCOMES, "bound": BOUNDS}

@@ -32,12 +32,12 @@ def _knots(first: int, per_octave: int, exact: tuple[int, ...]) -> tuple[int, ..
 _TILES = tuple(
     edge for tiles in range(1, _TILED // _TILE + 1) for edge in (tiles * _TILE, tiles * _TILE + 1)
 )
-_QUERIES = tuple(
+QUERIES = tuple(
     knot
     for knot in _knots(_EXACT, 8, (*range(1, _EXACT + 1), *_TILES))
     if not _TILE < knot < _TILED or knot in _TILES
 )
-_HISTORIES = _knots(64, 4, (0,))
+HISTORIES = _knots(64, 4, (0,))
 
 Corner = tuple[float, int, int, int]
 Cell = tuple[int, float, int, float, float, float, float, float, int, int, int]
@@ -65,18 +65,19 @@ class PrefillGrid:
             joined: it is not the first chunk of its step.
         """
         history = kv - query
-        place = bisect_right(_QUERIES, query), bisect_right(_HISTORIES, history), joined
+        place = bisect_right(QUERIES, query), bisect_right(HISTORIES, history), joined
         cell = self._cells.get(place)
         if cell is None:
-            cell = self._cells[place] = self._cell(place)
+            cell = self._cells[place] = self.cell(place)
         q0, per_q, h0, per_h, base, by_q, by_h, by_both, bound, source, kernels = cell
         u, v = (query - q0) * per_q, (history - h0) * per_h
         return base + by_q * u + (by_h + by_both * u) * v, bound, source, kernels
 
-    def _cell(self, place: tuple[int, int, bool]) -> Cell:
+    def cell(self, place: tuple[int, int, bool]) -> Cell:
+        """Return the cell after so many knots of query and history, joined or not."""
         after_q, after_h, joined = place
-        q0, q1 = _QUERIES[after_q - 1], _QUERIES[after_q]
-        h0, h1 = _HISTORIES[after_h - 1], _HISTORIES[after_h]
+        q0, q1 = QUERIES[after_q - 1], QUERIES[after_q]
+        h0, h1 = HISTORIES[after_h - 1], HISTORIES[after_h]
         c00, bound, source, kernels = self._corner(q0, h0, joined)
         c10, c01 = self._corner(q1, h0, joined)[0], self._corner(q0, h1, joined)[0]
         c11 = self._corner(q1, h1, joined)[0]

@@ -35,13 +35,13 @@ _ATTENTIONLAUNCHES = 3
 
 # Up to so many tokens of a step without a graph every number is priced on its own; beyond, knots
 # are a tile apart, or a 64th of the power of two below.
-_EXACT_TOKENS = 512
-_TILE = 64
+EXACT_TOKENS = 512
+TILE = 64
 
 # Knots of the decode lines: mean context 1, 16, then four to an octave. Powers of two are knots,
 # so window sizes and split thresholds are.
-_KNOTS_PER_OCTAVE = 4
-_FIRST_KNOT = 4 * _KNOTS_PER_OCTAVE
+KNOTS_PER_OCTAVE = 4
+FIRST_KNOT = 4 * KNOTS_PER_OCTAVE
 
 Split = tuple[float, float, float, float]
 
@@ -66,7 +66,7 @@ class StepTime:
 
 
 @dataclass(slots=True)
-class _Line:
+class Line:
     """Decode attention between two knots: `base_s + slope_s * kv_tokens` up to `last_kv`."""
 
     base_s: float
@@ -83,7 +83,7 @@ class _DecodeStep:
 
     dense: OpSum
     floor_s: float
-    lines: dict[int, tuple[float, _Line]]
+    lines: dict[int, tuple[float, Line]]
 
 
 class StepTimer:
@@ -135,19 +135,19 @@ class StepTimer:
         self._ends = ends
         self.capture_sizes = () if eager else capture_sizes
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
-        self._prefill = PrefillGrid(cost_model, self._layers)
+        self.prefill_grid = PrefillGrid(cost_model, self._layers)
         self._full_decode_graph = full_decode_graph
-        self._gap_s, self._gap_per_seq_s = gap_s, gap_per_seq_s
+        self.gap_s, self.gap_per_seq_s = gap_s, gap_per_seq_s
         self._fused_norms = fused_norms
-        self._mixed_sizes = self.capture_sizes if mixed_graphs else ()
+        self.mixed_sizes = self.capture_sizes if mixed_graphs else ()
         # Launching takes longer than the work it starts: the last layer runs after its launch.
-        self._tail = 1.0 / arch.num_layers if eager else 0.0
+        self.tail = 1.0 / arch.num_layers if eager else 0.0
         if no_full_graph_s is None:
             no_full_graph_s = NO_FULL_GRAPH_LAYER_S * arch.num_layers
-        self._extra_s = 0.0 if eager else no_full_graph_s
+        self.extra_s = 0.0 if eager else no_full_graph_s
         self._bodies: dict[int, OpSum] = {}
         self._heads: dict[int, OpSum] = {}
-        self._lines: dict[tuple[int, int], _Line] = {}
+        self._lines: dict[tuple[int, int], Line] = {}
         self._decode_steps: dict[tuple[int, int], _DecodeStep] = {}
         self._pieces: dict[tuple[int, int], DecodePiece] = {}
 
@@ -230,66 +230,67 @@ class StepTimer:
 
     def _launch_line(self, floor_s: float, base_s: float, slope_s: float) -> tuple[float, float]:
         """A step that waits for its launches, over KV: they, and the layer launched last."""
-        return floor_s + self._tail * base_s, self._tail * slope_s
+        return floor_s + self.tail * base_s, self.tail * slope_s
 
-    def _floor_s(self, kernels: int, *, graph: bool) -> float:
+    def floor_s(self, kernels: int, *, graph: bool) -> float:
+        """Return what launching so many kernels of a step takes at least."""
         if self.eager:
             kernels = max(kernels, EAGER_OPS_PER_LAYER * self.arch.num_layers)
         return self.cost_model.launch_floor_s(kernels, graph=graph)
 
     def _mixed(self, shape: BatchShape) -> StepTime:
         tokens = shape.num_tokens
-        size = padded(tokens, self._mixed_sizes)
-        total = self._body_between(tokens) if size is None else self._body(size).copy()
-        total.merge(self._head(shape.sampled_seqs))
+        size = padded(tokens, self.mixed_sizes)
+        total = self._body_between(tokens) if size is None else self.body(size).copy()
+        total.merge(self.head(shape.sampled_seqs))
         joined = False
         for query, kv in shape.prefill:
-            seconds, bound, source, kernels = self._prefill.at(query, kv, joined)
+            seconds, bound, source, kernels = self.prefill_grid.at(query, kv, joined)
             total.put(seconds, bound, source)
             total.kernels += kernels
             joined = True
         if shape.decode_seqs:
-            line = self._line(shape.decode_seqs, shape.decode_kv_tokens)
+            line = self.line(shape.decode_seqs, shape.decode_kv_tokens)
             attention_s = line.base_s + line.slope_s * shape.decode_kv_tokens
             total.put(attention_s, line.bound, line.source)
             total.kernels += line.kernels
         seqs = shape.decode_seqs + len(shape.prefill)
-        host_s = self._extra_s + self._gap_s + self._gap_per_seq_s * seqs
+        host_s = self.extra_s + self.gap_s + self.gap_per_seq_s * seqs
         total.put(host_s, LAUNCH, PHYSICS)
-        floor_s = self._floor_s(total.kernels, graph=size is not None)
-        return _step_time(total, floor_s + self._tail * total.seconds)
+        floor_s = self.floor_s(total.kernels, graph=size is not None)
+        return _step_time(total, floor_s + self.tail * total.seconds)
 
     def _decode_line(
         self, seqs: int, sampled: int, kv_tokens: int
-    ) -> tuple[_DecodeStep, float, _Line]:
+    ) -> tuple[_DecodeStep, float, Line]:
         step = self._decode_steps.get((seqs, sampled))
         if step is None:
-            kernels = self._line(seqs, kv_tokens).kernels
+            kernels = self.line(seqs, kv_tokens).kernels
             step = self._decode_steps[seqs, sampled] = self._decode_step(seqs, sampled, kernels)
         knot = _knot(kv_tokens / seqs)
         found = step.lines.get(knot)
         if found is None:
-            line = self._line(seqs, kv_tokens)
+            line = self.line(seqs, kv_tokens)
             found = step.lines[knot] = (step.dense.seconds + line.base_s, line)
         return step, found[0], found[1]
 
     def _decode_step(self, seqs: int, sampled: int, attention_kernels: int) -> _DecodeStep:
         size = padded(seqs, self.capture_sizes)
-        dense = self._body(size or seqs).copy()
-        dense.merge(self._head(sampled))
-        host_s = self._gap_s + self._gap_per_seq_s * seqs
+        dense = self.body(size or seqs).copy()
+        dense.merge(self.head(sampled))
+        host_s = self.gap_s + self.gap_per_seq_s * seqs
         if size is None:
-            host_s += self._extra_s
+            host_s += self.extra_s
         if host_s:
             dense.put(host_s, LAUNCH, PHYSICS)
         kernels = dense.kernels + attention_kernels
-        floor_s = self._floor_s(kernels, graph=size is not None)
+        floor_s = self.floor_s(kernels, graph=size is not None)
         if not self._full_decode_graph:
             alone = _ATTENTIONLAUNCHES * self.arch.num_layers
             floor_s = max(floor_s, self.cost_model.launch_floor_s(alone, graph=False))
         return _DecodeStep(dense, floor_s, {})
 
-    def _line(self, seqs: int, kv_tokens: int) -> _Line:
+    def line(self, seqs: int, kv_tokens: int) -> Line:
         """The straight line of decode attention around `kv_tokens`: a chord between two knots."""
         knot = _knot(kv_tokens / seqs)
         line = self._lines.get((seqs, knot))
@@ -305,11 +306,12 @@ class StepTimer:
                 last_kv -= 1
             bound, source = second.largest()
             base_s = first.seconds - slope_s * start
-            line = _Line(base_s, slope_s, last_kv, bound, source, first.kernels)
+            line = Line(base_s, slope_s, last_kv, bound, source, first.kernels)
             self._lines[seqs, knot] = line
         return line
 
-    def _body(self, tokens: int) -> OpSum:
+    def body(self, tokens: int) -> OpSum:
+        """Return what sees every one of so many tokens."""
         body = self._bodies.get(tokens)
         if body is None:
             ops = body_ops(
@@ -330,14 +332,15 @@ class StepTimer:
         Prompts hardly ever repeat a length. Products advance in tiles: their time jumps after a
         multiple of the tile, so knots come in pairs, a multiple and the token after it.
         """
-        step = max(_TILE, 2 ** (tokens.bit_length() - 1) // _TILE)
+        step = max(TILE, 2 ** (tokens.bit_length() - 1) // TILE)
         beyond = tokens % step
-        if tokens <= _EXACT_TOKENS or not beyond:
-            return self._body(tokens).copy()
+        if tokens <= EXACT_TOKENS or not beyond:
+            return self.body(tokens).copy()
         low = tokens - beyond + 1
-        return self._body(low).between(self._body(low - 1 + step), (beyond - 1) / (step - 1))
+        return self.body(low).between(self.body(low - 1 + step), (beyond - 1) / (step - 1))
 
-    def _head(self, sampled: int) -> OpSum:
+    def head(self, sampled: int) -> OpSum:
+        """Return the output layer over so many sequences."""
         head = self._heads.get(sampled)
         if head is None:
             ops = head_ops(self.arch, self.tp, sampled) if self._ends.last else []
@@ -363,11 +366,11 @@ def _step_time(total: OpSum, floor_s: float) -> StepTime:
 def _knot(mean_tokens: float) -> int:
     """The number of the knot at or below a mean context; the first covers 1 to 16 tokens."""
     if mean_tokens < 16:
-        return _FIRST_KNOT - 1
-    return int(_KNOTS_PER_OCTAVE * math.log2(mean_tokens))
+        return FIRST_KNOT - 1
+    return int(KNOTS_PER_OCTAVE * math.log2(mean_tokens))
 
 
 def _knot_kv(seqs: int, knot: int) -> int:
-    if knot < _FIRST_KNOT:
+    if knot < FIRST_KNOT:
         return seqs
-    return round(seqs * 2 ** (knot / _KNOTS_PER_OCTAVE))
+    return round(seqs * 2 ** (knot / KNOTS_PER_OCTAVE))

@@ -1,5 +1,6 @@
 """From a validated `ScenarioFile` to a `Scenario`: look up, check that it fits, read traces."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from hwmodels.gpus import GPUS
@@ -18,9 +19,10 @@ from twin.llm.lowering import Precision
 from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
+from twin.load.pools import pool_files
 from twin.naming import lookup
 from twin.policy import MAX_GPU_BLOCKS
-from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
+from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, ScenarioPool
 from twin.workload.build import LoadedWorkload, load_traces
 
 _SCHEDULER_VERSION = (0, 33, 0)
@@ -40,8 +42,26 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         where: how errors name it.
     """
     arch = find_arch(file.llm, base, f"{where}, llm")
-    gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
     _check_engine(file, where)
+    workload = load_traces(file.workload, base)
+    if file.cluster.pools is None:
+        return _resolve(file, arch, workload, where)
+    pools = tuple(
+        ScenarioPool(
+            pool.name,
+            _resolve(alone, arch, workload, here),
+            file.cluster.startup_s if pool.startup_s is None else pool.startup_s,
+            pool.autoscaler,
+        )
+        for here, pool, alone in pool_files(file, where)
+    )
+    notes = dict.fromkeys(note for pool in pools for note in pool.scenario.notes)
+    return replace(pools[0].scenario, file=file, notes=tuple(notes), pools=pools)
+
+
+def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, where: str) -> Scenario:
+    """Return the scenario of replicas of one kind."""
+    gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
     _check_parallelism(file, arch, where)
     utilization = default_gpu_memory_utilization(
         file.engine.name,
@@ -64,7 +84,6 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     blocks = _num_gpu_blocks(file, query, budget, where)
     if file.engine.name == "vllm":
         _check_context_fits(policy, query, blocks, where)
-    workload = load_traces(file.workload, base)
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )

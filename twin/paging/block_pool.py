@@ -1,6 +1,6 @@
 """The KV-cache blocks of one engine: who holds them, which are free, which can be hit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from twin.errors import InputError
 from twin.naming import lookup
@@ -106,6 +106,10 @@ class BlockPool:
             return
         start, stop = full.start, full.stop
         self.cache.insert_run(keys[start:stop], blocks[start:stop])
+
+    def free_blocks(self) -> Iterator[int]:
+        """Iterate over the free blocks, next to be handed out first."""
+        return iter(self._order)
 
     def free_order(self) -> list[int]:
         """Return the free blocks, next to be handed out first."""

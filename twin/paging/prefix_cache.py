@@ -32,6 +32,11 @@ class PrefixCache:
             hits.append(block)
         return hits
 
+    def blocks_of(self, key: int) -> list[int]:
+        """Return the blocks that hold the content of a key, the one cached first before all."""
+        first = self._first.get(key)
+        return [] if first is None else [first, *self._twins.get(key, ())]
+
     def insert_run(self, keys: Sequence[int], blocks: Sequence[int]) -> None:
         """Make blocks, which have no key yet, findable, each under its key and in this order."""
         key_of, first = self.key_of, self._first

@@ -1,5 +1,6 @@
 """What every scheduler of every engine offers to the engine loop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,11 +26,13 @@ class Scheduler(Protocol):
     `queue_depth` is how many steps may be in flight: one a pipeline stage, asynchronously one more.
     `launches_empty`: a decision without tokens takes a place in that queue (vLLM); otherwise it
     only lets the oldest step in flight be processed (SGLang, TensorRT-LLM).
+    `prefix_key_tokens`: tokens that a key of the prefix cache stands for; 0: there is no cache.
     """
 
     queue_depth: int
     launches_empty: bool
     prefix: PrefixCounters
+    prefix_key_tokens: int
 
     def add(self, state: RequestState) -> None:
         """Put a new request into the waiting queue."""
@@ -41,6 +44,22 @@ class Scheduler(Protocol):
 
     def update(self, plan: StepPlan) -> StepOutcome:
         """Process the output of a step scheduled before; plans come back in order."""
+        ...
+
+    def abort(self, state: RequestState) -> bool:
+        """The client gave a request up that was added before; return whether that changed anything.
+
+        False: it had ended, or had been given up before. It ends as soon as the engine at hand
+        would end it, with `finish_reason` "abort", and is in no `StepOutcome.finished`.
+        """
+        ...
+
+    def reset(self) -> list[RequestState]:
+        """Lose everything but the prefix counters, as a process that starts anew.
+
+        Returns:
+            The requests it held and nobody had given up: running ones in order, then waiting ones.
+        """
         ...
 
     def has_unfinished(self) -> bool:
@@ -71,6 +90,10 @@ class Scheduler(Protocol):
         """KV blocks that no request holds (cached ones included)."""
         ...
 
+    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
+        """Return how many of these leading keys its cache holds; that counts as no use of it."""
+        ...
+
 
 class QuietScheduler(Scheduler, Protocol):
     """A scheduler that knows runs of decode steps ahead.
@@ -94,4 +117,12 @@ class QuietScheduler(Scheduler, Protocol):
 
         Returns the KV blocks that each of them takes.
         """
+        ...
+
+    def blocks_taken(self, calls: int) -> int:
+        """Return the KV blocks that so many quiet calls take, without taking them."""
+        ...
+
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `Scheduler.cached_prefix_keys`: what it would be after so many quiet calls."""
         ...

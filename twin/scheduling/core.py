@@ -69,7 +69,23 @@ class EngineCore:
     def finish(self, state: RequestState) -> None:
         """End a request and free its blocks; the caller takes it out of its list or queue."""
         stop = state.request.stop_after_tokens
-        state.finish_reason = "stop" if state.num_output == stop else "length"
+        self._end(state, "stop" if state.num_output == stop else "length")
+
+    def abort(self, state: RequestState) -> None:
+        """End a request for its client's sake, with its blocks free at once.
+
+        The worker hears of it with the next plan; tokens in flight are discarded on arrival,
+        since they lie beyond what is left as its limit. (vLLM 0.33.0, `finish_requests`.)
+        """
+        if state.status is Status.RUNNING:
+            self.running.remove(state)
+        else:
+            self.waiting.remove(state)
+        state.output_limit = state.num_output
+        self._end(state, "abort")
+
+    def _end(self, state: RequestState, reason: str) -> None:
+        state.finish_reason = reason
         state.status = Status.FINISHED
         self.pool.free(state.blocks)
         state.blocks = []

@@ -6,17 +6,25 @@ from twin.step import StepOutcome, StepPlan
 
 
 def process_in_order(core: EngineCore, plan: StepPlan) -> StepOutcome:
-    """Process a step before the next is scheduled: every sampled token counts."""
+    """Process a step before the next is scheduled: every sampled token counts.
+
+    Unless its request was aborted while the step ran.
+    """
     ended: list[RequestState] = []
+    late: list[RequestState] = []
     for state in plan.samples:
         output = state.num_output + 1
+        if output > state.output_limit:
+            late.append(state)
+            continue
         state.num_output = output
-        if output >= state.output_limit:
+        if output == state.output_limit:
             core.finish(state)
             ended.append(state)
     if ended:
         _drop_finished(core)
-    return StepOutcome(delivered=plan.samples, finished=ended)
+    delivered = [state for state in plan.samples if state not in late] if late else plan.samples
+    return StepOutcome(delivered=delivered, discarded=late, finished=ended)
 
 
 def process_late(core: EngineCore, plan: StepPlan) -> StepOutcome:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from twin.request import RequestState
@@ -33,6 +33,10 @@ class WaitingQueue(Protocol):
 
     def __len__(self) -> int: ...
 
+    def __iter__(self) -> Iterator[RequestState]:
+        """Iterate in the order in which they will be admitted."""
+        ...
+
 
 class FcfsQueue:
     """First come, first served; whoever is put back stands in front of all others."""
@@ -59,11 +63,14 @@ class FcfsQueue:
         self._states.appendleft(state)
 
     def remove(self, state: RequestState) -> None:
-        """See `WaitingQueue.remove`; O(n), needed only when a preempted request ends."""
+        """See `WaitingQueue.remove`; O(n), needed only when a waiting request ends."""
         self._states.remove(state)
 
     def __len__(self) -> int:
         return len(self._states)
+
+    def __iter__(self) -> Iterator[RequestState]:
+        return iter(self._states)
 
 
 class PriorityQueue:
@@ -92,12 +99,19 @@ class PriorityQueue:
         self.add(state)
 
     def remove(self, state: RequestState) -> None:
-        """See `WaitingQueue.remove`; O(n), needed only when a preempted request ends."""
+        """See `WaitingQueue.remove`; O(n), needed only when a waiting request ends."""
         self._heap = [entry for entry in self._heap if entry[3] is not state]
         heapq.heapify(self._heap)
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    def __iter__(self) -> Iterator[RequestState]:
+        return (entry[3] for entry in sorted(self._heap, key=_order))
+
+
+def _order(entry: tuple[int, float, int, RequestState]) -> tuple[int, float, int]:
+    return entry[:3]
 
 
 QUEUES: dict[str, Callable[[], WaitingQueue]] = {"fcfs": FcfsQueue, "priority": PriorityQueue}

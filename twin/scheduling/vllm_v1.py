@@ -4,11 +4,14 @@ Text only, no speculation, no LoRA, no connector, one full-attention KV group. R
 of the unmodified scheduler are replayed through it in the golden tests.
 """
 
-from twin.request import Request, RequestState
+from collections.abc import Sequence
+
+from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.core import EngineCore
 from twin.scheduling.limits import SchedulerLimits
 from twin.scheduling.outputs import process_in_order, process_late
+from twin.scheduling.quiet_peek import blocks_taken, cached_prefix_keys
 from twin.scheduling.quiet_run import quiet_calls, skip_calls
 from twin.scheduling.running_pass import schedule_running
 from twin.scheduling.waiting_pass import admit_waiting
@@ -41,6 +44,7 @@ class VllmV1Scheduler:
         self.queue_depth = limits.queue_depth
         self.core = EngineCore(limits)
         self.prefix: PrefixCounters = self.core.prefix
+        self.prefix_key_tokens = limits.block_size if limits.enable_prefix_caching else 0
         self.next_call = 0
 
     def fits(self, request: Request) -> bool:
@@ -75,6 +79,21 @@ class VllmV1Scheduler:
             return process_late(self.core, plan)
         return process_in_order(self.core, plan)
 
+    def abort(self, state: RequestState) -> bool:
+        """See `Scheduler.abort`: it ends at once."""
+        if state.status is Status.FINISHED:
+            return False
+        self.core.abort(state)
+        return True
+
+    def reset(self) -> list[RequestState]:
+        """See `Scheduler.reset`."""
+        lost = [*self.core.running, *self.core.waiting]
+        self.core = EngineCore(self.limits)
+        self.core.prefix = self.prefix
+        self.next_call = 0
+        return lost
+
     def quiet_calls(self) -> int:
         """See `twin.scheduling.quiet_run`; 0 in a pipeline."""
         if self.limits.pipeline_stages > 1:
@@ -85,6 +104,14 @@ class VllmV1Scheduler:
         """See `twin.scheduling.quiet_run`."""
         self.next_call += calls
         return skip_calls(self.core, calls)
+
+    def blocks_taken(self, calls: int) -> int:
+        """Return the KV blocks that so many quiet calls from now on take."""
+        return blocks_taken(self.core, calls)
+
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `Scheduler.cached_prefix_keys`; `calls`: after so many quiet calls from now on."""
+        return cached_prefix_keys(self.core, keys, calls)
 
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""

@@ -18,6 +18,8 @@ class ClosedLoopSource:
     ends first. The first `warmup_requests` are to be left out of reports.
     """
 
+    hears_of_ends = True
+
     def __init__(
         self, lengths: LengthColumns, think_s: Floats, concurrency: int, warmup_requests: int
     ) -> None:

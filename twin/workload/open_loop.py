@@ -18,6 +18,7 @@ class OpenLoopSource:
     """All requests are known from the start (see `twin.workload.source.RequestSource`)."""
 
     warmup_requests = 0
+    hears_of_ends = False
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._requests = requests

@@ -94,6 +94,7 @@ class SessionSource:
     """
 
     warmup_requests = 0
+    hears_of_ends = True
 
     def __init__(self, plan: SessionPlan, limit: AnswerLimit, *, by_clock: bool) -> None:
         self._plan = plan

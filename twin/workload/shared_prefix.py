@@ -78,6 +78,7 @@ class CycleSource:
     """Fixed prompts walked round and round (see `RequestSource`); `turn` counts the stages."""
 
     warmup_requests = 0
+    hears_of_ends = True
 
     def __init__(self, population: Population, stages: _Stages, limit: AnswerLimit) -> None:
         self._population = population
@@ -136,6 +137,7 @@ class GrowSource:
     """
 
     warmup_requests = 0
+    hears_of_ends = True
 
     def __init__(self, population: Population, stages: _Stages, limit: AnswerLimit) -> None:
         self._population = population

@@ -11,7 +11,11 @@ class RequestSource(Protocol):
 
     Every request has a fresh `index`; indices are dense and in order of creation. A source is
     used for one run and then spent.
+
+    `hears_of_ends`: `on_end` has to be called when a request ends; else any time after.
     """
+
+    hears_of_ends: bool
 
     def start(self) -> Sequence[Request]:
         """Return the requests known from the start, in order of arrival."""

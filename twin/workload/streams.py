@@ -16,6 +16,8 @@ class Stream(IntEnum):
     PRIORITIES = 5
     PREFIXES = 6
     THINKING = 7
+    ROUTING = 8
+    FAILURES = 9
 
 
 def generator(seed: np.random.SeedSequence, stream: Stream) -> np.random.Generator:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
+from twin.engine.cluster.pool import pool_of
 from twin.engine.gpu import OneStage, Pipeline
 from twin.engine.reference import ReferenceEngine
 from twin.engine.replica import Replica
-from twin.engine.router import RoundRobin
+from twin.engine.routers import RoundRobin
 from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import StepTime
 from twin.request import Request
@@ -98,6 +99,6 @@ def run(source, step_s=1.0, host=NO_HOST, replicas=1, horizon_s=None, stage_s=()
         Replica(clock, i, SCHEDULERS["vllm"](policy), gpus(step_s, stage_s, policy), host)
         for i in range(replicas)
     ]
-    engine = ReferenceEngine(clock, engines, RoundRobin(), source, host, accepts=policy.fits)
+    engine = ReferenceEngine(clock, [pool_of(engines, policy.fits)], RoundRobin(), source, host)
     engine.run(horizon_s)
     return engine, engines, clock

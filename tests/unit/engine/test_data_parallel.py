@@ -8,6 +8,7 @@ import pytest
 from hwmodels.host import HostCosts
 from tests.unit.engine.support import NO_HOST, ConstantTimer, ListSource, limits
 from twin.engine.clock import Clock
+from twin.engine.cluster.pool import pool_of
 from twin.engine.data_parallel import (
     DataParallelReplica,
     Lockstep,
@@ -24,7 +25,7 @@ from twin.engine.rank_balancer import (
 )
 from twin.engine.reference import ReferenceEngine
 from twin.engine.result import FINISHED
-from twin.engine.router import RoundRobin
+from twin.engine.routers import RoundRobin
 from twin.engine.run import simulate
 from twin.errors import InputError
 from twin.load.resolve import resolve_scenario
@@ -57,7 +58,7 @@ def lockstep_run(requests, *, ranks=2, host=NO_HOST, **changes):
     balancer = RankBalancer(coordinator, waiting_weighs_four, rotates=False)
     group = DataParallelReplica(clock, 0, cores, balancer)
     source = ListSource(requests)
-    engine = ReferenceEngine(clock, [group], RoundRobin(), source, host, accepts=lambda _: True)
+    engine = ReferenceEngine(clock, [pool_of([group], lambda _: True)], RoundRobin(), source, host)
     engine.run()
     return engine, timer, source
 
@@ -221,7 +222,9 @@ def test_ranks_of_a_dense_network_do_not_wait_for_one_another():
     balancer = RankBalancer(coordinator, in_flight_floor, rotates=True)
     group = DataParallelReplica(clock, 0, cores, balancer)
     source = ListSource(requests((0.0, 4, 2), (0.0, 4, 2)))
-    engine = ReferenceEngine(clock, [group], RoundRobin(), source, NO_HOST, lambda _: True)
+    engine = ReferenceEngine(
+        clock, [pool_of([group], lambda _: True)], RoundRobin(), source, NO_HOST
+    )
     engine.run()
     assert engine.requests.first_token_s == pytest.approx([STEP_S, 5 * STEP_S])
     assert balancer._in_flight == [0, 0]

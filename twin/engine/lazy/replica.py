@@ -6,7 +6,7 @@ to the plain scheduler, which goes on until the engine is idle again.
 """
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
@@ -16,7 +16,7 @@ from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
 from twin.engine.recorder import BlockRun, GapLog, RequestRecorder, StepRecorder
 from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
 from twin.llm.step_time import StepTimer
-from twin.request import Request
+from twin.request import Request, RequestState
 from twin.scheduling import VllmV1Scheduler
 from twin.step import BatchShape
 
@@ -24,6 +24,11 @@ from twin.step import BatchShape
 def _nobody(request: Request, end_s: float) -> None:
     """Hears of ends before the replica runs."""
     raise RuntimeError(f"request {request.index} ended at {end_s} in a replica that doesn't run")
+
+
+def _tokens_of(call: Call) -> int:
+    """Return the tokens that a call brings and somebody takes."""
+    return call.decodes - len(call.extra) + len(call.firsts)
 
 
 class LazyReplica(FastReplica):
@@ -45,6 +50,7 @@ class LazyReplica(FastReplica):
         self._vllm = scheduler
         self._lazy: LazyCore | None = None
         self._flights: deque[Flight] = deque()
+        self._awaited: Flight | None = None
         self._seen_content = False
         self._seen_call = -1
         self._seen_s = 0.0
@@ -57,12 +63,66 @@ class LazyReplica(FastReplica):
         held = 0 if core is None else len(core.running) + len(core.waiting)
         return super().load_requests + held
 
+    @property
+    def waiting_requests(self) -> int:
+        """See `Replica.waiting_requests`."""
+        core = self._lazy
+        return super().waiting_requests + (0 if core is None else len(core.waiting))
+
+    @property
+    def used_blocks(self) -> int:
+        """See `Replica.used_blocks`."""
+        core, ride = self._lazy, self._ride
+        if core is None:
+            return super().used_blocks
+        calls = 0 if ride is None else self._calls_made(ride)
+        taken = core.batch.blocks_of_run(core.call, calls)
+        return self._vllm.usable_blocks - core.free_blocks + taken
+
+    def _cached_keys(self, keys: Sequence[int]) -> int:
+        # As long as it is lazy nothing with content has been here.
+        return 0 if self._lazy is not None else super()._cached_keys(keys)
+
+    def _ridden_tokens(self, ride: Ride) -> int:
+        core, seen = self._lazy, self._seen(ride)
+        if core is None or not seen:
+            return super()._ridden_tokens(ride)
+        seqs = core.batch.seqs
+        first = _tokens_of(self._flights[0].call) if self._flights else seqs
+        return first + (seen - 1) * seqs
+
     def run(
         self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
     ) -> Generator[Event, None, None]:
         """See `Replica.run`."""
         self._on_end = on_end
         return super().run(requests, steps, on_end)
+
+    def crash(self) -> list[RequestState]:
+        """See `Replica.crash`."""
+        lost = super().crash()
+        self._seen_content = False
+        self._seen_call = -1
+        return lost
+
+    def _stop(self) -> None:
+        """See `FastReplica._stop`; a lazy core hands over, in the middle of an iteration or not."""
+        core, ride = self._lazy, self._ride
+        if core is None or self._served is None:
+            super()._stop()
+            return
+        requests, steps, _ = self._served
+        if ride is not None:
+            before = self._begun(ride) - 1
+            ride.keep(ride, before, before)
+            core.fits_call()
+            call_s = float(ride.times.call_s[before])
+            _, launched_s = self._decide(core, call_s, (requests, steps))
+            self._end_ride(ride, self._flights[0].out_s(self._host, launched_s))
+        elif self._awaited is not None:
+            self._flights.appendleft(self._awaited)
+            self._awaited = None
+        self._leave(core, requests)
 
     def _hurry(
         self, requests: RequestRecorder, steps: StepRecorder
@@ -111,27 +171,48 @@ class LazyReplica(FastReplica):
                 ride = self._start(core, record)
                 if ride is not None:
                     yield from self._walk(ride)
+                    if self._lazy is not core:
+                        return
                     continue
                 executed, now = self._decide(core, now, record)
                 if len(flights) < limits.queue_depth and (executed or core.has_unfinished()):
                     then_s = now if executed else now + NOTHING_SCHEDULED_S
                     if not clock.jump(then_s):
                         yield clock.at(then_s)
+                        if self._lazy is not core:
+                            return
                     continue
             if flights:
                 flight = flights.popleft()
                 out_s = flight.out_s(self._host, now)
                 if not clock.jump(out_s):
+                    self._awaited = flight
                     yield clock.at(out_s)
+                    if self._lazy is not core:
+                        yield from self._go_on(executed)
+                        return
+                    self._awaited = None
                 self._see(core, flight, requests)
             if not executed and core.has_unfinished():
                 then_s = clock.now + NOTHING_SCHEDULED_S
                 if not clock.jump(then_s):
                     yield clock.at(then_s)
+                    if self._lazy is not core:
+                        return
+        self._leave(core, requests)
+
+    def _leave(self, core: LazyCore, requests: RequestRecorder) -> None:
+        """Let the plain scheduler go on."""
         self._lazy = None
         self._note(core, requests)
-        self._in_flight.extend(hand_over(core, flights, scheduler))
-        flights.clear()
+        self._in_flight.extend(hand_over(core, self._flights, self._vllm))
+        self._flights.clear()
+
+    def _go_on(self, executed: bool) -> Generator[Event, None, None]:
+        """Do the rest of an iteration whose core has handed over meanwhile."""
+        self._process_next()
+        if not executed and self._vllm.has_unfinished():
+            yield self._clock.at(self._clock.now + NOTHING_SCHEDULED_S)
 
     def _take(self, core: LazyCore) -> bool:
         """Queue what has come; False: it is not for a lazy core."""
@@ -202,6 +283,7 @@ class LazyReplica(FastReplica):
             lasts = sorted(call.lasts, key=lambda job: job.order)
             core.finish(lasts)
             for job in lasts:
+                self._held_tokens -= job.state.num_tokens
                 index = job.state.request.index
                 requests.output_tokens[index] = job.state.output_limit
                 requests.last_token_s[index] = now
@@ -211,6 +293,7 @@ class LazyReplica(FastReplica):
 
     def _hear(self, call: Call, now: float, requests: RequestRecorder) -> None:
         """Take the tokens of a step, without those who end with it."""
+        self._held_tokens += _tokens_of(call)
         taken = call.decodes - len(call.extra)
         if taken:
             self._gaps(requests).add_many(now - self._seen_s, taken)
@@ -237,6 +320,7 @@ class LazyReplica(FastReplica):
             self._hear(first, float(seen_s[0]), requests)
             if seen > 1:
                 self._gaps(requests).add_run(seen_s, seqs)
+                self._held_tokens += (seen - 1) * seqs
                 self._seen_s = float(seen_s[-1])
                 self._seen_call = first.number + seen - 1
         if not launched:
@@ -257,11 +341,12 @@ class LazyReplica(FastReplica):
             call.lasts = core.batch.lasts(call.number)
             flights[0] = Flight(call, end_s, empty=False)
 
-    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
+    def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> float:
         """See `Replica.settle`."""
-        super().settle(horizon_s, requests, steps)
+        end_s = super().settle(horizon_s, requests, steps)
         if self._lazy is not None:
             self._note(self._lazy, requests)
+        return end_s
 
     def _note(self, core: LazyCore, requests: RequestRecorder) -> None:
         """Write down how far the running requests have come."""

@@ -138,10 +138,34 @@ class SglangCore:
         self._take_kv(job, 0)
         job.finished = True
         state = job.state
+        if not state.finish_reason:  # nobody has to hear of one given up before
+            self.aborted.append(state)
         state.finish_reason = "abort"
         state.status = Status.FINISHED
         self.unfinished -= 1
-        self.aborted.append(state)
+
+    def give_up(self, state: RequestState) -> None:
+        """A client gave a request up: who waits leaves at once, who runs with its next result.
+
+        A running one is only marked; its KV is dealt with as that of any that finishes. (SGLang
+        0.5.23, `Scheduler.abort_request`.)
+        """
+        state.finish_reason = "abort"
+        for place, job in enumerate(self.waiting):
+            if job.state is state:
+                del self.waiting[place]
+                job.finished = True
+                state.status = Status.FINISHED
+                self.unfinished -= 1
+                return
+        state.output_limit = state.num_output + 1
+
+    def held(self) -> list[RequestState]:
+        """Return the requests not ended and not given up: running ones in order, then waiting."""
+        flying = [job for launch in self.launches for job in launch.jobs]
+        chunked = [] if self.chunked is None else [self.chunked]
+        jobs = [*self.running, *self.last, *chunked, *flying, *self.waiting]
+        return [job.state for job in dict.fromkeys(jobs) if not job.state.finish_reason]
 
     def _take_kv(self, job: Job, remaining: int) -> None:
         self.cache.release(job, keep=False)

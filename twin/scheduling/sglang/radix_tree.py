@@ -61,6 +61,20 @@ class RadixTree:
         self._touch(node)
         return node, at
 
+    def cached_keys(self, keys: Keys) -> int:
+        """Return how many of these leading keys it holds; nothing is touched or split."""
+        node, at, count = self.root, 0, len(keys)
+        while at < count:
+            child = node.children.get(keys[at])
+            if child is None:
+                break
+            common = _common(child.keys, keys, at, count)
+            at += common
+            if common < len(child.keys):
+                break
+            node = child
+        return at
+
     def insert(
         self, keys: Keys, count: int, *, counted: int = 0, priority: int = 0
     ) -> tuple[TreeNode, int]:

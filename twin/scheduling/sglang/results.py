@@ -48,12 +48,16 @@ def _takes_token(core: SglangCore, job: Job, outcome: StepOutcome) -> bool:
 
 
 def _finish(core: SglangCore, job: Job, outcome: StepOutcome) -> None:
+    """End a request whose token has just been delivered; one given up gets none."""
     state = job.state
-    stop = state.request.stop_after_tokens
-    state.finish_reason = "stop" if state.num_output == stop else "length"
+    if state.finish_reason:
+        outcome.discarded.append(outcome.delivered.pop())
+    else:
+        stop = state.request.stop_after_tokens
+        state.finish_reason = "stop" if state.num_output == stop else "length"
+        outcome.finished.append(state)
     state.status = Status.FINISHED
     job.finished = True
     core.cache.release(job, keep=True)
     core.someone_left = True
     core.unfinished -= 1
-    outcome.finished.append(state)

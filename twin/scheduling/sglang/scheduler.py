@@ -5,6 +5,8 @@ disaggregation, one full-attention pool. Recorded decisions of the unmodified sc
 replayed through it in the golden tests.
 """
 
+from collections.abc import Sequence
+
 from twin.request import Request, RequestState
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.sglang.batching import next_batch
@@ -35,6 +37,7 @@ class SglangScheduler:
         self.queue_depth = 2 if limits.overlap else 1
         self.core = SglangCore(limits)
         self.prefix: PrefixCounters = self.core.prefix
+        self.prefix_key_tokens = 0 if limits.disable_radix_cache else limits.key_tokens
         self._calls = 0
 
     def fits(self, request: Request) -> bool:
@@ -44,6 +47,21 @@ class SglangScheduler:
     def add(self, state: RequestState) -> None:
         """See `Scheduler.add`."""
         self.core.add(state)
+
+    def abort(self, state: RequestState) -> bool:
+        """See `Scheduler.abort`; a running request still computes until its next result."""
+        if state.finish_reason:
+            return False
+        self.core.give_up(state)
+        return True
+
+    def reset(self) -> list[RequestState]:
+        """See `Scheduler.reset`."""
+        lost = self.core.held()
+        self.core = SglangCore(self.limits)
+        self.core.prefix = self.prefix
+        self._calls = 0
+        return lost
 
     def schedule(self) -> StepPlan:
         """See `Scheduler.schedule`.
@@ -115,3 +133,7 @@ class SglangScheduler:
     def free_blocks(self) -> int:
         """Pages that no request holds, cached ones included."""
         return self.core.cache.available // self.limits.page_size
+
+    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
+        """See `Scheduler.cached_prefix_keys`."""
+        return self.core.cache.tree.cached_keys(keys)

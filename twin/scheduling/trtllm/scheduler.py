@@ -5,7 +5,7 @@ attention window, KV cache manager V1. The decisions of one iteration are: fetch
 micro-batch, batch wait, preparation (blocks).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
@@ -44,14 +44,21 @@ class TrtllmScheduler:
     def __init__(self, limits: TrtllmLimits) -> None:
         self.limits = limits
         self.queue_depth = 2 if limits.overlap else 1
-        self.kv = KvCache(limits)
         self.prefix = PrefixCounters()
+        self.prefix_key_tokens = limits.tokens_per_block if limits.enable_block_reuse else 0
+        self._start()
+
+    def _start(self) -> None:
+        limits = self.limits
+        self.kv = KvCache(limits)
         self.batch_wait = BatchWait(limits)
         self.active: list[ActiveRequest] = []
         self._capacity = CAPACITY_SCHEDULERS[limits.capacity_scheduler_policy](limits, self.kv)
         self._waiting = QUEUES[limits.waiting_queue]()
         self._paused: list[ActiveRequest] = []
+        self._cancelled: list[RequestState] = []
         self._holding = 0
+        self._flying = 0
         self._calls = 0
 
     def fits(self, request: Request) -> bool:
@@ -68,8 +75,31 @@ class TrtllmScheduler:
             state.block_keys = _block_keys(request, limits.tokens_per_block, tokens)
         self._waiting.add(state)
 
+    def abort(self, state: RequestState) -> bool:
+        """See `Scheduler.abort`; a fetched request ends when the next step is processed.
+
+        (TensorRT-LLM, `_handle_canceled_requests`.)
+        """
+        if state.finish_reason:
+            return False
+        state.finish_reason = "abort"
+        if any(request.state is state for request in self.active):
+            self._cancelled.append(state)
+        else:
+            self._waiting.remove(state)
+            state.status = Status.FINISHED
+        return True
+
+    def reset(self) -> list[RequestState]:
+        """See `Scheduler.reset`."""
+        states = [*(request.state for request in self.active), *self._waiting]
+        self._start()
+        return [state for state in states if not state.finish_reason]
+
     def schedule(self) -> StepPlan:
         """See `Scheduler.schedule`."""
+        if self._cancelled and not self._flying:
+            self._end_cancelled(StepOutcome())
         plan = StepPlan(self._calls)
         self._calls += 1
         self._fold_paused()
@@ -81,6 +111,7 @@ class TrtllmScheduler:
             self._pause(request)
             plan.preempted.append(request.state)
         self._holding += prepare(batch, plan, self.limits, self.kv, self.prefix)
+        self._flying += plan.total_tokens > 0
         return plan
 
     def _fold_paused(self) -> None:
@@ -130,6 +161,7 @@ class TrtllmScheduler:
         A request paused meanwhile keeps the token that was in flight; one that ended by a stop
         token meanwhile does not.
         """
+        self._flying -= plan.total_tokens > 0
         outcome = StepOutcome()
         deliver: Callable[[RequestState], None] = outcome.delivered.append
         block_size = self.limits.tokens_per_block
@@ -151,21 +183,41 @@ class TrtllmScheduler:
                         self.kv.store(state, known)
             if output >= state.output_limit:
                 self._finish(state, outcome)
-        if outcome.finished:
-            self.active[:] = [a for a in self.active if a.state.status is not Status.FINISHED]
+        if self._cancelled:
+            self._end_cancelled(outcome)
+        elif outcome.finished:
+            self._drop_finished()
         return outcome
 
     def _finish(self, state: RequestState, outcome: StepOutcome) -> None:
         if state.status is Status.PREEMPTED:
             outcome.finished_waiting.append(state)
-        else:
-            self.kv.release(state)
-            self._holding -= 1
         stop = state.request.stop_after_tokens
         state.finish_reason = "stop" if state.num_output == stop else "length"
+        self._leave(state)
+        outcome.finished.append(state)
+
+    def _leave(self, state: RequestState) -> None:
+        if state.status is Status.RUNNING:
+            self.kv.release(state)
+            self._holding -= 1
         state.status = Status.FINISHED
         state.placeholders = 0
-        outcome.finished.append(state)
+
+    def _drop_finished(self) -> None:
+        self.active[:] = [a for a in self.active if a.state.status is not Status.FINISHED]
+
+    def _end_cancelled(self, outcome: StepOutcome) -> None:
+        """End the requests given up; what this step brought them is for nobody."""
+        cancelled, self._cancelled = self._cancelled, []
+        for state in cancelled:
+            state.finish_reason = "abort"
+            self._leave(state)
+        outcome.discarded += [state for state in outcome.delivered if state in cancelled]
+        for states in (outcome.delivered, outcome.stale, outcome.finished):
+            states[:] = [state for state in states if state not in cancelled]
+        outcome.finished_waiting[:] = [s for s in outcome.finished_waiting if s not in cancelled]
+        self._drop_finished()
 
     def quiet_calls(self) -> int:
         """See `twin.scheduling.trtllm.quiet_run`."""
@@ -211,6 +263,11 @@ class TrtllmScheduler:
     def free_blocks(self) -> int:
         """See `Scheduler.free_blocks`."""
         return self.kv.num_free
+
+    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
+        """See `Scheduler.cached_prefix_keys`; full blocks only."""
+        tree = self.kv.tree
+        return 0 if tree is None else len(tree.matched(keys, len(keys)))
 
 
 def _block_keys(request: Request, block_size: int, tokens: int) -> list[int]:

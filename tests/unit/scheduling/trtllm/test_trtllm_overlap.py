@@ -8,10 +8,11 @@ import pytest
 from hwmodels.host import HostCosts
 from tests.unit.engine.support import NO_HOST, ConstantTimer, ListSource
 from twin.engine.clock import Clock
+from twin.engine.cluster.pool import pool_of
 from twin.engine.gpu import OneStage
 from twin.engine.reference import ReferenceEngine
 from twin.engine.replica import Replica
-from twin.engine.router import RoundRobin
+from twin.engine.routers import RoundRobin
 from twin.request import Request
 from twin.scheduling.trtllm import TrtllmScheduler
 
@@ -93,7 +94,7 @@ TURNAROUND_S = 0.125
 def run_engine(limits: Any, source: ListSource, host: HostCosts = NO_HOST) -> ReferenceEngine:
     clock = Clock()
     replica = Replica(clock, 0, TrtllmScheduler(limits), OneStage(ConstantTimer(STEP_S)), host)
-    engine = ReferenceEngine(clock, [replica], RoundRobin(), source, host, accepts=limits.fits)
+    engine = ReferenceEngine(clock, [pool_of([replica], limits.fits)], RoundRobin(), source, host)
     engine.run()
     return engine
 

@@ -1,0 +1,1 @@
+"""The cluster around the engine cores: replicas that come and go, and who sends what to whom."""

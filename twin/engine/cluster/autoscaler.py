@@ -1,0 +1,143 @@
+"""How many replicas a pool has: the rule of Kubernetes' HorizontalPodAutoscaler.
+
+    desired = ceil(current * metric / target)
+
+where the metric is a mean over the current replicas; a ratio within the tolerance of 1 changes
+nothing. Up goes what every recommendation of the scale-up window agrees on, down what every one of
+the scale-down window does (its lowest, its highest), within the limits. A HorizontalPodAutoscaler
+itself does not start a pool from zero; here a request that finds no replica does, as activators
+(Knative, KEDA) do it.
+
+Source: Kubernetes documentation, "Horizontal Pod Autoscaling": algorithm, stabilization window.
+"""
+
+import math
+from collections import deque
+from collections.abc import Generator
+
+from twin.cluster import AutoscalerSpec
+from twin.engine.clock import Clock, Event
+from twin.engine.cluster.agenda import Agenda
+from twin.engine.cluster.dispatcher import Dispatcher
+from twin.engine.cluster.member import Life, Member
+from twin.engine.cluster.membership import Membership
+from twin.engine.cluster.pool import Pool
+from twin.engine.reference import ReferenceEngine
+
+_COUNTED = (Life.STARTING, Life.READY)
+
+
+class Autoscaler:
+    """Starts and drains the replicas of one pool.
+
+    Args:
+        clock: of this run.
+        agenda: what is planned.
+        membership: all replicas.
+        dispatcher: what requests wait for a replica.
+        rule: (the pool, how it scales).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        agenda: Agenda,
+        membership: Membership,
+        dispatcher: Dispatcher,
+        rule: tuple[Pool, AutoscalerSpec],
+    ) -> None:
+        self.pool, self._spec = rule
+        self._clock, self._agenda = clock, agenda
+        self._membership, self._dispatcher = membership, dispatcher
+        self._recommended: deque[tuple[float, int]] = deque()
+
+    def run(self) -> Generator[Event, None, None]:
+        """Evaluate the metric at every interval, as a simpy process."""
+        tick = 0
+        while True:
+            tick += 1
+            yield self._agenda.at(tick * self._spec.interval_s)
+            self._scale_to(self._stabilized(self._recommendation()))
+
+    def wake(self) -> bool:
+        """Start a first replica, if there is none and none will be; return whether it did."""
+        if self._current():
+            return False
+        self._start_one()
+        return True
+
+    def _mine(self) -> list[Member]:
+        return [member for member in self._membership.members if member.pool is self.pool]
+
+    def _current(self) -> list[Member]:
+        """Return the replicas that are there or, after a crash, will be again by themselves."""
+        return [member for member in self._mine() if member.life in _COUNTED or member.returns]
+
+    def _recommendation(self) -> int:
+        current = len(self._current())
+        needed = self._metric() / self._spec.target
+        if current and abs(needed / current - 1.0) <= self._spec.tolerance:
+            return current
+        return math.ceil(needed)
+
+    def _metric(self) -> float:
+        """Return the metric summed over replicas; who waits for a replica counts as waiting."""
+        ready = [member for member in self._mine() if member.life is Life.READY]
+        if self._spec.metric == "kv_usage":
+            return sum(member.kv_usage for member in ready)
+        if self._spec.metric == "waiting":
+            here = sum(member.waiting_requests for member in ready)
+        else:
+            here = sum(member.load_requests for member in ready)
+        return float(here + len(self._dispatcher.queue))
+
+    def _stabilized(self, wanted: int) -> int:
+        """Return the number to have now, by the recommendations of both windows."""
+        spec, now, past = self._spec, self._clock.now, self._recommended
+        up_s, down_s = spec.scale_up_stabilization_s, spec.scale_down_stabilization_s
+        past.append((now, wanted))
+        while past[0][0] < now - max(up_s, down_s):
+            past.popleft()
+        least = min(number for at_s, number in past if at_s >= now - up_s)
+        most = max(number for at_s, number in past if at_s >= now - down_s)
+        number = min(max(len(self._current()), least), most)
+        return min(max(number, spec.min_replicas), spec.max_replicas)
+
+    def _scale_to(self, number: int) -> None:
+        current = self._current()
+        for _ in range(number - len(current)):
+            self._start_one()
+        for _ in range(len(current) - number):
+            self._stop_one()
+
+    def _start_one(self) -> None:
+        """Start the first replica that is not there, or one more."""
+        unused = (m for m in self._mine() if not m.is_there and not m.returns)
+        self._membership.start(next(unused, None) or self._membership.add(self.pool))
+
+    def _stop_one(self) -> None:
+        """Drain the newest; before it goes one that is down already."""
+        current = self._current()
+        down = [member for member in current if member.returns]
+        if down:
+            self._membership.stay_away(down[-1])
+        else:
+            self._membership.drain(max(current, key=lambda m: (m.started_s, m.index)))
+
+
+def autoscale(clock: Clock, engine: ReferenceEngine) -> None:
+    """Scale the pools of a run that want it."""
+    scalers = [
+        Autoscaler(clock, engine.agenda, engine.membership, engine.dispatcher, (pool, rule))
+        for pool in engine.membership.pools
+        if (rule := pool.autoscaler) is not None
+    ]
+    for scaler in scalers:
+        clock.process(scaler.run())
+
+    def nobody_there() -> None:
+        if not any(member.life is Life.STARTING for member in engine.membership.members):
+            any(scaler.wake() for scaler in scalers)
+
+    if scalers:
+        engine.dispatcher.nobody_there = nobody_there
