@@ -1,6 +1,6 @@
 """What a scenario says of the cluster: replicas, pools, router, failures, autoscaling."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, field_serializer, model_validator
 
@@ -34,6 +34,14 @@ class PrefixAwareRouter(Strict):
     cache_threshold: Annotated[float, Field(ge=0, le=1)] = 0.3
     balance_abs_threshold: Annotated[int, Field(ge=0)] = 64
     balance_rel_threshold: Annotated[float, Field(ge=1)] = 1.5
+
+
+ROUTER_KINDS = tuple(
+    kind
+    for model in (PlainRouter, PrefixAwareRouter)
+    for kind in get_args(model.model_fields["kind"].annotation)
+)
+"""What `cluster.router` may be called."""
 
 
 def _by_name(value: Any) -> Any:

@@ -106,6 +106,8 @@ class Scenario:
         data = self.file.model_dump(mode="json")
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
+        if self.pools:  # then these are said of each pool
+            del data["cluster"]["replicas"], data["cluster"]["autoscaler"]
         for pool, written in zip(self.pools, data["cluster"]["pools"] or (), strict=True):
             file = pool.scenario.file
             written |= {"name": pool.name, "gpu": file.gpu, "startup_s": pool.startup_s}

@@ -2,6 +2,9 @@
 
 import random
 
+from tests.properties.random_engines import draw_engine
+
+LLM = "llama-3.1-8b"
 ROUTERS = (
     "round_robin",
     "random",
@@ -20,7 +23,7 @@ def random_scenario(seed):
     policy = _policy(rng)
     data = {
         "schema_version": 1,
-        "llm": "llama-3.1-8b",
+        "llm": LLM,
         "gpu": rng.choice(["h100_sxm", "a100_sxm", "l40s"]),
         "engine": {"name": "vllm", "version": "0.33.0"},
         "policy": policy,
@@ -30,110 +33,71 @@ def random_scenario(seed):
     }
     if rng.random() < 0.2:
         data["horizon_s"] = rng.uniform(0.5, 5)
-    # A stream of its own, so that what is drawn above stays what it was.
-    _ENGINES[_pick(rng := random.Random(f"engine {seed}"), _SHARES)](rng, data)
-    # Another one.
-    data["cluster"]["router"] = random_router(random.Random(f"router {seed}"))
+    # Streams of their own: what one draws leaves the rest of a seed's scenario as it is.
+    draw_engine(random.Random(f"engine {seed}"), data)
+    data["cluster"] = random_cluster(random.Random(f"cluster {seed}"), data["cluster"]["replicas"])
+    if data["llm"] != LLM:  # few GPUs hold the others
+        for pool in data["cluster"].get("pools", ()):
+            pool.pop("gpu", None)
     return data
 
 
-_SHARES = {
-    "vllm": 14, "eager": 2, "layers": 4, "ranks": 2, "experts": 1, "pipeline": 2, "sglang": 8,
-    "trtllm": 8,
-}  # fmt: skip
+def random_cluster(rng, replicas):
+    """Return a cluster that starts with so many replicas; half of them have quiet lives."""
+    cluster = {"replicas": replicas, "router": random_router(rng)}
+    if rng.random() < 0.5:
+        return cluster
+    cluster["startup_s"] = rng.choice([0.0, 0.01, 0.3])
+    if rng.random() < 0.7:
+        cluster["failures"] = random_failures(rng, replicas)
+    scaler = _autoscaler(rng, replicas) if rng.random() < 0.4 else None
+    if rng.random() < 0.4:
+        del cluster["replicas"]
+        return cluster | {"pools": _pools(rng, replicas, scaler)}
+    return cluster if scaler is None else cluster | {"autoscaler": scaler}
 
 
-def _pick(rng, shares):
-    return rng.choices(sorted(shares), [shares[name] for name in sorted(shares)])[0]
+def random_failures(rng, replicas):
+    """Return what `cluster.failures` may be: all of them early, since runs are short."""
+    scheduled = [
+        {
+            "at_s": rng.choice([0.0, rng.uniform(0, 3)]),
+            "replica": rng.randrange(replicas),
+            "kind": rng.choice(["crash", "drain"]),
+            **({"down_s": rng.choice([0.0, 0.2, 2.0])} if rng.random() < 0.8 else {}),
+        }
+        for _ in range(rng.choice([0, 1, 3, 6]))
+    ]
+    failures = {
+        "scheduled": scheduled,
+        "in_flight": rng.choice(["requeue", "fail"]),
+        "max_requeues": rng.choice([0, 1, 10]),
+    }
+    if rng.random() < 0.4:
+        failures["random"] = {"mtbf_s": rng.choice([0.5, 3.0]), "mttr_s": rng.choice([0.0, 0.5])}
+    return failures
 
 
-def _vllm(rng, data):
-    """As drawn."""
-
-
-def _eager(rng, data):
-    data["policy"]["enforce_eager"] = True
-
-
-def _layers(rng, data):
-    """A GPU of which whole layers were measured."""
-    data["gpu"], data["policy"]["enforce_eager"] = "rtx_4090", False
-    data["policy"]["gpu_memory_utilization"] = 0.95
-
-
-def _ranks(rng, data):
-    """Data-parallel ranks: of 0.33.0 they tell their counts, of 0.19.0 they don't."""
-    data["parallelism"] = {"dp": rng.choice([2, 3])}
-    data["engine"]["version"] = rng.choice(["0.19.0", "0.33.0"])
-    data["gpu"] = rng.choice([data["gpu"], "rtx_4090"])
-    data["policy"]["gpu_memory_utilization"] = 0.95
-
-
-def _experts(rng, data):
-    """Ranks in lockstep."""
-    data["parallelism"] = {"dp": 2}
-    data["llm"], data["gpu"] = "qwen3-30b-a3b", "h200_sxm"
-    data["cluster"]["replicas"] = 1
-
-
-def _pipeline(rng, data):
-    data["parallelism"] = {"pp": rng.choice([2, 3])}
-
-
-def _one_of_the_others(rng, data):
-    """Without what only vLLM has; the KV memory keeps its tokens."""
-    policy = data["policy"]
-    policy.pop("long_prefill_token_threshold", None)
-    policy.pop("enable_chunked_prefill", None)
-    size = rng.choice([1, 16, 32, 64])
-    if "num_gpu_blocks" in policy:
-        policy["num_gpu_blocks"] = 1 + policy["num_gpu_blocks"] * policy["block_size"] // size
-    return size
-
-
-def _sglang(rng, data):
-    size = _one_of_the_others(rng, data)
-    data["engine"] = {"name": "sglang", "version": rng.choice(["0.5.6", "0.5.23"])}
-    data["policy"]["sglang"] = {
-        "page_size": size,
-        "max_prefill_tokens": rng.choice([512, 16384]),
-        "schedule_conservativeness": rng.choice([0.3, 1.0]),
-        "schedule_policy": rng.choice(["fcfs", "lof", "lpm"]),
-        "enable_mixed_chunk": rng.random() < 0.15,
+def _autoscaler(rng, replicas):
+    metric = rng.choice(["in_flight", "waiting", "kv_usage"])
+    return {
+        "metric": metric,
+        "target": rng.choice([0.02, 0.5]) if metric == "kv_usage" else rng.choice([0.5, 2, 8]),
+        "min_replicas": rng.choice([0, 1]),
+        "max_replicas": replicas + rng.choice([0, 2]),
+        "interval_s": rng.choice([0.05, 0.3]),
+        "scale_up_stabilization_s": rng.choice([0.0, 0.2]),
+        "scale_down_stabilization_s": rng.choice([0.0, 0.5]),
     }
 
 
-def _trtllm(rng, data):
-    size = _one_of_the_others(rng, data)
-    version = rng.choice(["1.0.0", "1.2.0", "1.4.0", "1.4.0"])
-    data["engine"] = {"name": "trtllm", "version": version}
-    policy = data["policy"]
-    if version != "1.4.0":
-        policy["scheduling_policy"] = "fcfs"
-    waits = rng.random() < 0.2
-    policy["trtllm"] = {
-        "tokens_per_block": size,
-        "capacity_scheduler_policy": rng.choice(
-            ["GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "MAX_UTILIZATION", "STATIC_BATCH"]
-        ),
-        "enable_chunked_prefill": rng.random() < 0.5,
-        "batch_wait_timeout_iters": 5 if waits else 0,
-        "batch_wait_max_tokens_ratio": 0.5 if waits else 0.0,
-        "cuda_graph_padding": rng.random() < 0.5,
-        "stream_interval": rng.choice([1, 10]),
-    }
-
-
-_ENGINES = {
-    "vllm": _vllm,
-    "eager": _eager,
-    "layers": _layers,
-    "ranks": _ranks,
-    "experts": _experts,
-    "pipeline": _pipeline,
-    "sglang": _sglang,
-    "trtllm": _trtllm,
-}
+def _pools(rng, replicas, scaler):
+    """Two kinds of replicas, the second with small batches."""
+    first = {"replicas": replicas, "name": "first"}
+    if scaler is not None:
+        first["autoscaler"] = scaler
+    second = {"gpu": rng.choice(["h100_sxm", "l40s"]), "policy": {"max_num_seqs": 4}}
+    return [first, second]
 
 
 def random_router(rng):

@@ -14,7 +14,7 @@ IN_AN_AUDIT = 600
 def assert_same(scenario):
     """Compare the engines in all they say; return the fast one's result."""
     plain, fast = simulate(scenario, engine="reference"), simulate(scenario, engine="fast")
-    for name in ("requests", "steps"):
+    for name in ("requests", "steps", "events", "fleet"):
         ours, theirs = getattr(fast, name), getattr(plain, name)
         for column in type(ours).__dataclass_fields__:
             np.testing.assert_array_equal(

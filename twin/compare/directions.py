@@ -9,10 +9,13 @@ DIRECTIONS: dict[str, Direction] = {
     "finished": "higher",
     "rejected": "lower",
     "unfinished": "lower",
+    "failed": "lower",
+    "requeues": "lower",
     "warmup_requests": "neutral",
     "replicas": "neutral",
     "steps": "neutral",
     "simulated_s": "neutral",
+    "gpu_s": "lower",
     "wall_s": "neutral",
     "ttft_s": "lower",
     "tpot_s": "lower",
@@ -40,8 +43,9 @@ DIRECTIONS: dict[str, Direction] = {
 }
 """By top-level key of a summary; a figure inside (`ttft_s.p99`) has the direction of its key."""
 
-# Not figures of the run: the objective's own limits, and the layout's version.
-NOT_FIGURES = ("schema_version", "slo")
+# Not figures of the run: the objective's own limits, the layout's version, and lists of what
+# happened, whose rows of two runs have nothing to do with each other.
+NOT_FIGURES = ("schema_version", "slo", "cluster")
 
 
 # Not settings: how the run was started, and what its workload implies.

@@ -199,6 +199,24 @@ class SimulationResult:
         return np.repeat(self.fleet.pool, self.fleet.cores)
 
     @property
+    def usable_of_core(self) -> Ints:
+        """KV blocks that requests can hold on each engine core."""
+        if not self.pools:
+            return np.full(self.replicas, self.usable_blocks, dtype=np.int64)
+        by_pool = np.array([pool.usable_blocks for pool in self.pools], dtype=np.int64)
+        return by_pool[self.pool_of_core]
+
+    @property
+    def kv_in_use(self) -> tuple[Ints | Floats, int]:
+        """What a step leaves in use of the KV blocks, and what all of them would be.
+
+        Blocks where all replicas have as many, shares of 1 otherwise.
+        """
+        if len({pool.kv_blocks for pool in self.pools}) <= 1:
+            return self.steps.used_blocks, self.usable_blocks
+        return self.steps.used_blocks / self.usable_of_core[self.steps.replica], 1
+
+    @property
     def gpu_s(self) -> float | None:
         """Seconds of GPUs that the run took, idle or not; None: not known."""
         return None if self.fleet is None else float(self.fleet.paid_s @ self.fleet.gpus)

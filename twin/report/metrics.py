@@ -7,12 +7,14 @@ import numpy as np
 
 from twin.engine.result import (
     BOUNDS,
+    FAILED,
     FINISHED,
     REJECTED,
     UNFINISHED,
     Floats,
     SimulationResult,
 )
+from twin.report.cluster import cluster_figures, core_seconds
 from twin.report.latencies import (
     Bools,
     RequestLatencies,
@@ -67,16 +69,20 @@ def summarise(
 
 
 def _counts(result: SimulationResult) -> dict[str, Any]:
-    outcomes = np.bincount(result.requests.outcome, minlength=3)
+    outcomes = np.bincount(result.requests.outcome, minlength=4)
     return {
         "requests": len(result.requests),
         "finished": int(outcomes[FINISHED]),
         "rejected": int(outcomes[REJECTED]),
         "unfinished": int(outcomes[UNFINISHED]),
+        "failed": int(outcomes[FAILED]),
+        "requeues": int(result.requests.requeues.sum()),
         "warmup_requests": min(len(result.requests), warmup_requests(result)),
         "replicas": int(result.replicas),
         "steps": len(result.steps),
         "simulated_s": float(result.simulated_s),
+        "gpu_s": result.gpu_s,
+        "cluster": cluster_figures(result),
     }
 
 
@@ -150,39 +156,41 @@ def _slo_figures(
 def _judged(result: SimulationResult, latencies: RequestLatencies, slo: Slo) -> dict[str, Floats]:
     """Latencies as the objective sees them: a request that failed it for certain never ends.
 
-    Rejected requests fail both limits. One still without a token at the end of the run fails the
-    TTFT limit once it has waited longer than that; before, nobody knows, and it is left out.
+    Rejected and lost requests fail both limits. One still without a token at the end of the run
+    fails the TTFT limit once it has waited longer than that; before, nobody knows, and it is left
+    out.
     """
     requests = result.requests
-    rejected = requests.outcome == REJECTED
-    late = rejected.copy()
+    lost = (requests.outcome == REJECTED) | (requests.outcome == FAILED)
+    late = lost.copy()
     if slo.ttft_s is not None:
         silent = (requests.outcome == UNFINISHED) & np.isnan(requests.first_token_s)
         late |= silent & (result.simulated_s - requests.arrival_s > slo.ttft_s)
     return {
         "ttft_s": np.where(late, _NEVER_S, latencies.ttft_s),
-        "tpot_s": np.where(rejected, _NEVER_S, latencies.tpot_s),
+        "tpot_s": np.where(lost, _NEVER_S, latencies.tpot_s),
     }
 
 
 def _cache_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     steps, prefix = result.steps, result.prefix
-    hold = hold_seconds(result, span)
+    hold, over_s = hold_seconds(result, span), core_seconds(result, span)
+    used, all_of_it = result.kv_in_use
 
     def state(values: Any, scale: float) -> dict[str, float | None]:
-        mean = time_mean(values, hold, span, result.replicas)
+        mean = time_mean(values, hold, over_s)
         return {
             "mean": None if mean is None else mean * scale,
             "max": float(values.max()) * scale if values.size else 0.0,
         }
 
-    per_block = 1.0 / result.usable_blocks if result.usable_blocks > 0 else 0.0
+    per_block = 1.0 / all_of_it if all_of_it > 0 else 0.0
     return {
         "preemptions": int(result.requests.preemptions.sum()),
         "prefix_cache_hit_rate": prefix.hits / prefix.queries if prefix.queries else 0.0,
         "kv_blocks": int(result.kv_blocks),
         "block_size": int(result.block_size),
-        "kv_cache_usage": state(steps.used_blocks, per_block),
+        "kv_cache_usage": state(used, per_block),
         "running": state(steps.running, 1.0),
         "waiting": state(steps.waiting, 1.0),
     }
@@ -193,7 +201,7 @@ def _step_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     by_bound = np.bincount(steps.bound, weights=steps.busy_s, minlength=len(BOUNDS))
     named = {name: float(s) for name, s in zip(BOUNDS, by_bound, strict=True) if name != "idle"}
     total = sum(named.values())
-    capacity_s = span.seconds * result.replicas
+    capacity_s = core_seconds(result, span)
     return {
         "gpu_busy_share": min(1.0, total / capacity_s) if capacity_s > 0 else None,
         "step_s": percentiles(steps.end_s - steps.start_s),

@@ -61,9 +61,8 @@ def _idle_after(result: SimulationResult, replica: int, start: Floats, end: Floa
     arrival = arrival[order]
     if not arrival.size:
         return end
-    leave = np.where(
-        requests.outcome[here] == FINISHED, requests.finish_s[here], result.simulated_s
-    )[order]
+    finish = requests.finish_s[here]
+    leave = np.where(np.isnan(finish), result.simulated_s, finish)[order]
     latest = np.maximum.accumulate(leave)
     # Where the next arrival comes after everyone has left, a busy stretch ends.
     breaks = np.flatnonzero(np.append(arrival[1:] > latest[:-1], True))
@@ -71,15 +70,18 @@ def _idle_after(result: SimulationResult, replica: int, start: Floats, end: Floa
     return np.maximum(latest[breaks][np.minimum(stretch, breaks.size - 1)], end)
 
 
-def time_mean(values: Ints, hold: Floats, span: Span, replicas: int) -> float | None:
-    """Return the mean over time of a state, idle time counting as 0, averaged over replicas."""
-    if span.seconds <= 0 or replicas <= 0:
+def time_mean(values: Ints | Floats, hold: Floats, over_s: float) -> float | None:
+    """Return the mean over time of a state, idle time counting as 0.
+
+    `over_s`: the seconds to take it over, those of all replicas together.
+    """
+    if over_s <= 0:
         return None
-    return float(np.dot(values, hold)) / (span.seconds * replicas)
+    return float(np.dot(values, hold)) / over_s
 
 
 def binned_mean(
-    result: SimulationResult, values: Ints, hold: Floats, edges: Floats
+    result: SimulationResult, values: Ints | Floats, hold: Floats, edges: Floats
 ) -> dict[int, Floats]:
     """Return, for each replica, the time mean of a state in each bin between `edges`.
 

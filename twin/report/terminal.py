@@ -69,21 +69,31 @@ def terminal_report(
 
 def setup_line(inputs: Mapping[str, Any]) -> str:
     """Return `name · llm · tp 2 × h100_sxm · vllm 0.33.0` from what the inputs hold."""
+    cluster = inputs.get("cluster")
+    pools = cluster.get("pools") if isinstance(cluster, Mapping) else None
+    gpus = [_gpus(inputs)]
+    if pools:
+        gpus = [f"{count(pool['replicas'])} × {_gpus({**inputs, **pool})}" for pool in pools]
+        cluster = None
+    parts = [
+        name_of(inputs.get("name")),
+        name_of(inputs.get("llm")),
+        " + ".join(gpus),
+        name_of(inputs.get("engine")),
+        _replicas(cluster),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _gpus(inputs: Mapping[str, Any]) -> str:
+    """Return the GPU and over how many of them a replica is spread."""
     parallelism = inputs.get("parallelism")
     degrees = ""
     if isinstance(parallelism, Mapping):
         degrees = " ".join(
             f"{name}{value}" for name, value in parallelism.items() if value not in (1, None)
         )
-    gpu = name_of(inputs.get("gpu"))
-    parts = [
-        name_of(inputs.get("name")),
-        name_of(inputs.get("llm")),
-        f"{gpu} {degrees}".strip(),
-        name_of(inputs.get("engine")),
-        _replicas(inputs.get("cluster")),
-    ]
-    return " · ".join(part for part in parts if part)
+    return f"{name_of(inputs.get('gpu'))} {degrees}".strip()
 
 
 def _replicas(cluster: Any) -> str:
@@ -123,9 +133,11 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     requests = f"{count(summary['finished'])} of {count(summary['requests'])} finished"
     if summary["warmup_requests"]:
         requests += f" ({count(summary['warmup_requests'])} of them warm-up)"
-    for key in ("rejected", "unfinished"):
-        if summary[key]:
+    for key in ("rejected", "failed", "unfinished"):
+        if summary.get(key):
             requests += f", {count(summary[key])} {key}"
+    if summary.get("requeues"):
+        requests += f"; sent again {count(summary['requeues'])} times"
     rows = [
         ("Requests", requests),
         (
@@ -158,6 +170,26 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{percent(summary['gpu_busy_share'])}",
         ),
     ]
+    return rows + _cluster_rows(summary)
+
+
+def _cluster_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return lines on pools and on what happened to replicas, where there is anything to tell."""
+    cluster = summary.get("cluster")
+    if not cluster:
+        return []
+    happened = f"{count(cluster['crashes'])} crashes, {count(cluster['starts'])} starts; "
+    rows = [("Replicas", f"{happened}{significant(summary['gpu_s'])} GPU-seconds")]
+    if len(cluster["pools"]) > 1:
+        rows += [
+            (
+                f"Pool {pool['name']}",
+                f"{count(pool['replicas'])} × {pool['gpu']}, {count(pool['requests'])} requests, "
+                f"{count(pool['kv_blocks'])} blocks a replica, "
+                f"{significant(pool['gpu_s'])} GPU-seconds",
+            )
+            for pool in cluster["pools"]
+        ]
     return rows
 
 

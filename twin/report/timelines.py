@@ -22,23 +22,25 @@ def kv_over_time(result: SimulationResult) -> Chart:
     """
     title = "KV cache occupancy"
     steps = result.steps
-    if not len(steps) or result.usable_blocks <= 0:
+    used, all_of_it = result.kv_in_use
+    if not len(steps) or all_of_it <= 0:
         return Chart("kv", title, {}, [], _EMPTY)
     edges = _edges(result, _STATE_BINS)
     hold = hold_seconds(result, Span(edges[0], edges[-1]))
-    means = binned_mean(result, steps.used_blocks, hold, edges)
-    mean = 100 * np.mean(list(means.values()), axis=0) / result.usable_blocks
-    peak = np.maximum(100 * _bin_max(result, steps.used_blocks, edges) / result.usable_blocks, mean)
+    means = binned_mean(result, used, hold, edges)
+    mean = 100 * np.mean(list(means.values()), axis=0) / all_of_it
+    peak = np.maximum(100 * _bin_max(result, used, edges) / all_of_it, mean)
     lost = _bin_sum(result, steps.preempted, edges)
     rows: list[Row] = [
         {"t_s": t, "mean_pct": rounded(m), "peak_pct": rounded(p), "preemptions": int(n)}
         for t, m, p, n in zip(_times(edges), mean.tolist(), peak.tolist(), lost, strict=True)
     ]
-    top = float(steps.used_blocks.max()) / result.usable_blocks
+    top = float(used.max()) / all_of_it
+    blocks = f"{count(result.usable_blocks)} usable" if all_of_it > 1 else "a replica's"
     total = int(steps.preempted.sum())
     alt = (
         f"KV cache occupancy over {seconds(float(edges[-1] - edges[0]))}: peak {percent(top)} of "
-        f"{count(result.usable_blocks)} usable blocks, {count(total)} preemptions."
+        f"{blocks} blocks, {count(total)} preemptions."
     )
     caption = (
         f"{edges.size - 1} intervals of {seconds(float(edges[1] - edges[0]))}. Line: mean"
@@ -288,7 +290,7 @@ def _bin_of(result: SimulationResult, edges: Floats) -> Ints:
     return inside
 
 
-def _bin_max(result: SimulationResult, values: Ints, edges: Floats) -> Floats:
+def _bin_max(result: SimulationResult, values: Ints | Floats, edges: Floats) -> Floats:
     highest = np.zeros(edges.size - 1)
     np.maximum.at(highest, _bin_of(result, edges), values.astype(np.float64))
     return highest

@@ -73,8 +73,12 @@ def _served_in_time(slo: Mapping[str, Any]) -> bool:
 def _losses(summary: Mapping[str, Any]) -> str:
     parts = [
         f"{summary[key]:,} of {summary['requests']:,} requests {word}"
-        for key, word in (("rejected", "rejected"), ("unfinished", "unfinished at the end"))
-        if summary[key]
+        for key, word in (
+            ("rejected", "rejected"),
+            ("failed", "lost with their replica"),
+            ("unfinished", "unfinished at the end"),
+        )
+        if summary.get(key)
     ]
     return f"{', '.join(parts)}." if parts else ""
 

@@ -131,7 +131,7 @@ def _step_events(
     result: SimulationResult, lanes: Ints, first: int, last: int
 ) -> Iterator[dict[str, Any]]:
     steps = result.steps
-    per_block = 100.0 / result.usable_blocks if result.usable_blocks else 0.0
+    per_block = [100.0 / usable if usable else 0.0 for usable in result.usable_of_core.tolist()]
     names = type(steps).__dataclass_fields__
     columns = zip(*(getattr(steps, name)[first:last].tolist() for name in names), strict=True)
     for step, values in enumerate(columns, start=first):
@@ -155,7 +155,7 @@ def _step_events(
                 "bound": BOUNDS[row["bound"]],
             },
         }
-        usage = round(row["used_blocks"] * per_block, 3)
+        usage = round(row["used_blocks"] * per_block[row["replica"]], 3)
         yield _counter("KV cache (%)", pid, at_us, {"used": usage})
         queue = {"running": row["running"], "waiting": row["waiting"]}
         yield _counter("requests", pid, at_us, queue)

@@ -122,7 +122,7 @@ def _model_name(inputs: Mapping[str, Any]) -> str:
 
 
 def _gauges(result: SimulationResult) -> dict[str, list[float]]:
-    requests, steps = result.requests, result.steps
+    requests, steps, usable = result.requests, result.steps, result.usable_of_core
     gauges: dict[str, list[float]] = {
         "num_requests_running": [],
         "num_requests_waiting": [],
@@ -134,7 +134,7 @@ def _gauges(result: SimulationResult) -> dict[str, list[float]]:
         state = (0.0, 0.0, 0.0)
         if busy and rows.size:
             last = rows[-1]
-            usage = steps.used_blocks[last] / result.usable_blocks if result.usable_blocks else 0.0
+            usage = steps.used_blocks[last] / usable[engine] if usable[engine] else 0.0
             state = (float(steps.running[last]), float(steps.waiting[last]), float(usage))
         for values, value in zip(gauges.values(), state, strict=True):
             values.append(value)

@@ -13,14 +13,14 @@ Source: Kubernetes documentation, "Horizontal Pod Autoscaling": algorithm, stabi
 
 import math
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from twin.cluster import AutoscalerSpec
 from twin.engine.clock import Clock, Event
 from twin.engine.cluster.agenda import Agenda
 from twin.engine.cluster.dispatcher import Dispatcher
 from twin.engine.cluster.member import Life, Member
-from twin.engine.cluster.membership import Membership
+from twin.engine.cluster.membership import Listener, Membership
 from twin.engine.cluster.pool import Pool
 from twin.engine.reference import ReferenceEngine
 
@@ -76,6 +76,8 @@ class Autoscaler:
     def _recommendation(self) -> int:
         current = len(self._current())
         needed = self._metric() / self._spec.target
+        if self._dispatcher.queue:  # whatever the metric says, somebody has to serve them
+            needed = max(1.0, needed)
         if current and abs(needed / current - 1.0) <= self._spec.tolerance:
             return current
         return math.ceil(needed)
@@ -125,6 +127,32 @@ class Autoscaler:
             self._membership.drain(max(current, key=lambda m: (m.started_s, m.index)))
 
 
+class Activator(Listener):
+    """Starts a replica for requests that find none, in the first pool that may.
+
+    Args:
+        engine: the run.
+        scalers: of its pools.
+    """
+
+    def __init__(self, engine: ReferenceEngine, scalers: Sequence[Autoscaler]) -> None:
+        self._members, self._queue = engine.membership.members, engine.dispatcher.queue
+        self._scalers = scalers
+        engine.dispatcher.nobody_there = self.wake
+        engine.membership.listeners.append(self)
+
+    def wake(self) -> None:
+        """Start one, unless one is starting."""
+        if not any(member.life is Life.STARTING for member in self._members):
+            any(scaler.wake() for scaler in self._scalers)
+
+    def left(self, member: Member) -> None:
+        """See `Listener`: it may have been the one they waited for."""
+        del member
+        if self._queue:
+            self.wake()
+
+
 def autoscale(clock: Clock, engine: ReferenceEngine) -> None:
     """Scale the pools of a run that want it."""
     scalers = [
@@ -134,10 +162,5 @@ def autoscale(clock: Clock, engine: ReferenceEngine) -> None:
     ]
     for scaler in scalers:
         clock.process(scaler.run())
-
-    def nobody_there() -> None:
-        if not any(member.life is Life.STARTING for member in engine.membership.members):
-            any(scaler.wake() for scaler in scalers)
-
     if scalers:
-        engine.dispatcher.nobody_there = nobody_there
+        Activator(engine, scalers)

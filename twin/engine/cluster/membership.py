@@ -148,8 +148,6 @@ class Membership:
         now = self._clock.now
         member.paid_s += now - member.started_s
         self._becomes(member, life, GONE if life is Life.GONE else CRASHED)
-        for listener in self.listeners:
-            listener.left(member)
         if member.down_s is not None:
             member.returns = True
             turn = member.turn
@@ -159,6 +157,8 @@ class Membership:
                     self.start(member)
 
             self._agenda.call_at(now + member.down_s, back)
+        for listener in self.listeners:
+            listener.left(member)
 
     def _becomes(self, member: Member, life: Life, what: int) -> None:
         member.life = life
