@@ -75,7 +75,7 @@ def skip_calls(core: SglangCore, calls: int) -> list[int]:
         core.full = False
     elif core.waiting:
         core.full = True
-    taken = _pages_by_turn(core, calls)
+    taken = pages_by_turn(core, calls)
     _take_pages(core.cache, core.limits.page_size, len(core.running), taken)
     for job in core.running:
         job.state.num_computed += calls
@@ -86,8 +86,11 @@ def skip_calls(core: SglangCore, calls: int) -> list[int]:
     return taken
 
 
-def _pages_by_turn(core: SglangCore, calls: int) -> list[int]:
-    """A request takes a page in the turn that finds those it holds full."""
+def pages_by_turn(core: SglangCore, calls: int) -> list[int]:
+    """Return the pages that each of so many quiet turns takes.
+
+    A request takes one in the turn that finds those it holds full.
+    """
     page = core.limits.page_size
     if page == 1:
         return [len(core.running)] * calls

@@ -58,7 +58,7 @@ def skip_calls(
 ) -> list[int]:
     """Advance by that many quiet iterations; return the blocks each of them takes."""
     taken = [0] * calls
-    for step, stores, _, state, tokens in _events(states, limits, calls):
+    for step, stores, _, state, tokens in events_of(states, limits, calls):
         if stores:
             kv.store(state, tokens)
         else:
@@ -73,7 +73,7 @@ def skip_calls(
 _Event = tuple[int, bool, int, RequestState, int]
 
 
-def _events(states: list[RequestState], limits: TrtllmLimits, calls: int) -> list[_Event]:
+def events_of(states: list[RequestState], limits: TrtllmLimits, calls: int) -> list[_Event]:
     """Return (step from 1, it stores a block, place, request, tokens) in order of happening.
 
     In a step all requests that need one first take a block: those whose KV sequence fills the

@@ -17,6 +17,7 @@ from twin.scheduling.trtllm.kv_cache import KvCache
 from twin.scheduling.trtllm.limits import TrtllmLimits
 from twin.scheduling.trtllm.micro_batch import MicroBatch, micro_batch
 from twin.scheduling.trtllm.preparation import prepare
+from twin.scheduling.trtllm.quiet_peek import blocks_taken, cached_prefix_keys
 from twin.scheduling.trtllm.quiet_run import generations_of, quiet_calls, skip_calls
 from twin.step import StepOutcome, StepPlan
 
@@ -222,7 +223,7 @@ class TrtllmScheduler:
     def quiet_calls(self) -> int:
         """See `twin.scheduling.trtllm.quiet_run`."""
         fetches = len(self._waiting) and len(self.active) < self.limits.max_batch_size
-        if self._paused or fetches or not self._capacity.keeps_out(self.active):
+        if self._cancelled or self._paused or fetches or not self._capacity.keeps_out(self.active):
             return 0
         return quiet_calls(self.running, self.limits, self.kv)
 
@@ -230,6 +231,10 @@ class TrtllmScheduler:
         """See `twin.scheduling.trtllm.quiet_run`."""
         self._calls += calls
         return skip_calls(self.running, self.limits, self.kv, calls)
+
+    def blocks_taken(self, calls: int) -> int:
+        """See `QuietScheduler.blocks_taken`."""
+        return blocks_taken(self.running, self.kv, calls)
 
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""
@@ -264,10 +269,9 @@ class TrtllmScheduler:
         """See `Scheduler.free_blocks`."""
         return self.kv.num_free
 
-    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
-        """See `Scheduler.cached_prefix_keys`; full blocks only."""
-        tree = self.kv.tree
-        return 0 if tree is None else len(tree.matched(keys, len(keys)))
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `QuietScheduler.cached_prefix_keys`; full blocks only."""
+        return cached_prefix_keys(self.running, self.kv, keys, calls)
 
 
 def _block_keys(request: Request, block_size: int, tokens: int) -> list[int]:
