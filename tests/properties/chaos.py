@@ -8,6 +8,8 @@ from twin.engine.clock import URGENT
 from twin.engine.reference import ReferenceEngine
 from twin.engine.result import UNFINISHED
 
+MOST_STRIKES = 60
+
 
 class Chaos(ReferenceEngine):
     """A loop in which requests are aborted and replicas crash.
@@ -26,7 +28,9 @@ class Chaos(ReferenceEngine):
         seed, mean_gap_s, crashes = self.dice
         rng = random.Random(seed)
         at_s = 0.0
-        while self._ended < self._source.expected_requests:
+        for _ in range(MOST_STRIKES):
+            if self._ended == self._source.expected_requests:
+                return
             at_s += rng.expovariate(1 / mean_gap_s)
             yield self._clock.at(at_s, URGENT)
             if rng.random() < crashes:
