@@ -13,6 +13,7 @@ from twin.llm.arch import ModelArch
 from twin.llm.capacity import KvCapacity
 from twin.llm.lowering import Precision
 from twin.policy import EnginePolicy
+from twin.recording import Recording, RecordingSpec
 from twin.strict import Strict
 from twin.workload.build import LoadedWorkload
 from twin.workload.spec import WorkloadSpec
@@ -66,6 +67,7 @@ class ScenarioFile(Strict):
     horizon_s: Annotated[float, Field(gt=0)] | None = Field(
         None, description="stop the simulation here; default: run until all is served"
     )
+    recording: Recording = RecordingSpec()
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 

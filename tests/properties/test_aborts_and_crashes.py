@@ -61,7 +61,8 @@ def test_nobody_is_lost_and_nothing_stays_held(engine, seed, monkeypatch):
         assert not member.load_requests
         for core in member.instance.engines if member.instance else ():
             scheduler = core.scheduler
-            assert not (scheduler.num_running or scheduler.num_waiting)
+            assert not scheduler.num_running
+            assert not scheduler.num_waiting
             assert not scheduler.has_unfinished()
             assert scheduler.free_blocks == scheduler.usable_blocks
 

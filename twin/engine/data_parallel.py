@@ -16,8 +16,9 @@ from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.fast import FastReplica
 from twin.engine.rank_balancer import Coordinator, RankBalancer
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import InFlight, OnEnd, Replica, batch_shape
+from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTime
 from twin.request import Request, RequestState

@@ -14,8 +14,9 @@ from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.gpu import DecodeTimer, OneStage
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import InFlight, Replica
+from twin.engine.step_recorder import StepRecorder
 from twin.llm.decode_run import DecodeTimes
 from twin.request import RequestState
 from twin.scheduling.base import QuietScheduler

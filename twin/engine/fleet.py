@@ -52,11 +52,13 @@ class CoreKind:
         fast: they skip what they know ahead, where they can.
         compiled: those that can be are compiled.
         hears: somebody must hear of ends of requests when they happen.
+        stride: of steps and gaps one is kept of so many; 0: none.
     """
 
     fast: bool
     compiled: bool
     hears: bool
+    stride: int = 1
 
 
 def pool_of_scenario(
@@ -147,7 +149,7 @@ def _compiled_maker(
     from twin.engine.compiled.replica import CompiledReplica
 
     timer, host = parts
-    fleet = CompiledFleet(vllm_limits(scenario), timer, host)
+    fleet = CompiledFleet(vllm_limits(scenario), timer, host, kind.stride)
 
     def make(index: int) -> ServingInstance:
         return CompiledReplica(clock, index, fleet, hears=kind.hears)

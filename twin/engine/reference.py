@@ -12,9 +12,10 @@ from twin.engine.cluster.agenda import Agenda
 from twin.engine.cluster.dispatcher import Dispatcher
 from twin.engine.cluster.membership import Membership
 from twin.engine.cluster.pool import Pool
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.result import FAILED, FINISHED, REJECTED
 from twin.engine.routers import Router
+from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState
 from twin.workload.source import RequestSource
 
@@ -47,6 +48,7 @@ class ReferenceEngine:
         router: chooses a replica for each request.
         source: the workload, spent by the run.
         host: host costs; `api_s` passes between a request's arrival and the router.
+        stride: of steps and gaps one is kept of so many; 0: none.
 
     Attributes:
         requests, steps: what happened.
@@ -63,9 +65,10 @@ class ReferenceEngine:
         router: Router,
         source: RequestSource,
         host: HostCosts,
+        stride: int = 1,
     ) -> None:
-        self.requests = RequestRecorder()
-        self.steps = StepRecorder()
+        self.requests = RequestRecorder(stride)
+        self.steps = StepRecorder(stride)
         self.agenda = Agenda(clock)
         records = self.requests, self.steps
         self.membership = Membership(clock, self.agenda, pools, records, self._finished)

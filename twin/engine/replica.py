@@ -24,7 +24,8 @@ from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.delivery import DeliveryQueue
 from twin.engine.gpu import Gpus
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
+from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.op_sum import SOURCES
 from twin.llm.step_time import StepTime

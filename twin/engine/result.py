@@ -164,6 +164,8 @@ class SimulationResult:
         inputs: the scenario as plain data, for reports and comparisons.
         notes: caveats the forecast carries, one sentence each.
         skipped_steps: steps that the fast engine took as part of a run, not one by one.
+        steps_taken: steps there were.
+        stride: `steps` and `itl_s` keep one of so many of each engine core; 1: all, 0: none.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
         events: what happened to replicas after the start.
         fleet: the replicas.
@@ -182,6 +184,13 @@ class SimulationResult:
     notes: tuple[str, ...] = ()
     time_by_source_s: dict[str, float] = field(default_factory=dict)
     skipped_steps: int = 0
+    steps_taken: int = -1
+    stride: int = 1
+
+    def __post_init__(self) -> None:
+        if self.steps_taken < 0:
+            object.__setattr__(self, "steps_taken", len(self.steps))
+
     events: ClusterEvents = field(default_factory=ClusterEvents)
     fleet: ReplicaTable | None = None
     pools: tuple[PoolFacts, ...] = ()

@@ -55,7 +55,7 @@ def simulate(
     seed = np.random.SeedSequence(file.seed)
     context = max(pool.scenario.policy.max_model_len for pool in pools)
     source = scenario.workload.source(seed, context)
-    kind = _cores(engine, source, file.cluster)
+    kind = _cores(engine, source, file.cluster, file.recording.stride)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,
@@ -66,6 +66,7 @@ def simulate(
         ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
         source,
         parts[0][1],
+        file.recording.stride,
     )
     if file.cluster.failures is not None:
         Failures(clock, file.cluster.failures, loop, seed)
@@ -78,14 +79,14 @@ def simulate(
     return _result(scenario, loop, cores, now_s)
 
 
-def _cores(engine: str, source: RequestSource, cluster: ClusterSpec) -> CoreKind:
+def _cores(engine: str, source: RequestSource, cluster: ClusterSpec, stride: int) -> CoreKind:
     """Return what kind of engine cores an engine has."""
     compiled = engine == "compiled"
     if engine == "fast" and (source.expected_requests or 0) >= _WORTH_COMPILED_CODE:
         compiled = is_installed()
     scales = any(pool.autoscaler for pool in (cluster, *(cluster.pools or ())))
     hears = source.hears_of_ends or cluster.failures is not None or scales
-    return CoreKind(fast=engine != "reference", compiled=compiled, hears=hears)
+    return CoreKind(engine != "reference", compiled, hears, stride)
 
 
 def _result(
@@ -108,6 +109,8 @@ def _result(
         block_size=scenario.policy.block_size,
         replicas=engine.membership.cores,
         simulated_s=now_s,
+        steps_taken=engine.steps.total,
+        stride=scenario.file.recording.stride,
         inputs=scenario.as_dict(),
         notes=scenario.notes,
         skipped_steps=sum(replica.skipped_steps for replica in replicas),

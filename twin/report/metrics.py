@@ -79,7 +79,7 @@ def _counts(result: SimulationResult) -> dict[str, Any]:
         "requeues": int(result.requests.requeues.sum()),
         "warmup_requests": min(len(result.requests), warmup_requests(result)),
         "replicas": int(result.replicas),
-        "steps": len(result.steps),
+        "steps": int(result.steps_taken),
         "simulated_s": float(result.simulated_s),
         "gpu_s": result.gpu_s,
         "cluster": cluster_figures(result),
@@ -178,6 +178,8 @@ def _cache_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     used, all_of_it = result.kv_in_use
 
     def state(values: Any, scale: float) -> dict[str, float | None]:
+        if not result.stride:  # nothing was recorded
+            return {"mean": None, "max": None}
         mean = time_mean(values, hold, over_s)
         return {
             "mean": None if mean is None else mean * scale,
@@ -200,7 +202,8 @@ def _step_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     steps = result.steps
     by_bound = np.bincount(steps.bound, weights=steps.busy_s, minlength=len(BOUNDS))
     named = {name: float(s) for name, s in zip(BOUNDS, by_bound, strict=True) if name != "idle"}
-    total = sum(named.values())
+    whole = result.stride == 1
+    total = sum(named.values()) if whole else sum(result.time_by_source_s.values())
     capacity_s = core_seconds(result, span)
     return {
         "gpu_busy_share": min(1.0, total / capacity_s) if capacity_s > 0 else None,

@@ -5,8 +5,9 @@ from enum import IntEnum
 
 from twin.engine.clock import NORMAL, Clock
 from twin.engine.cluster.pool import Pool
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import OnEnd, Replica, ServingInstance
+from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState
 
 
@@ -46,7 +47,8 @@ class Member:
     """
 
     __slots__ = (
-        "_clock", "_ended", "_held", "_records", "down_s", "first_core", "index", "instance", "life",
+        "_clock", "_ended", "_held", "_records", "down_s", "first_core", "index", "instance",
+        "life",
         "lives", "paid_s", "pool", "returns", "started_s", "turn",
     )  # fmt: skip
 

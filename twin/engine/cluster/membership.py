@@ -11,9 +11,10 @@ from twin.engine.cluster.agenda import Agenda
 from twin.engine.cluster.events import CRASHED, DRAINING, GONE, READY, STARTING, EventLog
 from twin.engine.cluster.member import Life, Member
 from twin.engine.cluster.pool import Pool
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import Replica
 from twin.engine.result import ReplicaTable
+from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState
 
 _index = attrgetter("index")

@@ -11,8 +11,9 @@ from twin.engine.compiled import layout, loop, outside, written
 from twin.engine.compiled.layout import COUNTERS, ENDED, TABLE, State
 from twin.engine.compiled.memory import table_of
 from twin.engine.compiled.prices import PriceBook
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.result import FINISHED
+from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTimer
 from twin.request import Content, RequestState, SegmentContent, Status
@@ -39,6 +40,7 @@ class CompiledFleet:
         limits: the policy of each.
         timer: times their steps.
         host: host costs around them.
+        stride: of steps and gaps one is kept of so many; 0: none.
 
     Attributes:
         state, book: the arrays.
@@ -47,10 +49,13 @@ class CompiledFleet:
         states: the requests that were taken, by index.
     """
 
-    def __init__(self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> None:
+    def __init__(
+        self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts, stride: int = 1
+    ) -> None:
         self.limits = limits
         self.book = PriceBook(timer, limits.max_num_seqs, limits.max_num_batched_tokens)
         self.state = _state(limits, _policy(limits, timer, host))
+        self.state.policy["stride"] = stride
         self.members: list[CompiledReplica] = []
         self.records: tuple[RequestRecorder, StepRecorder] | None = None
         self._settled = False
@@ -183,7 +188,8 @@ class CompiledFleet:
         self.advance_all(horizon_s)
         self._write_all_back(requests)
         cores = np.array([member.index for member in self.members])
-        steps.attach(written.step_columns(self, cores))
+        taken = int(self.state.replica["steps"][: cores.size].sum())
+        steps.attach(written.step_columns(self, cores), taken)
         for core, gaps_s in zip(cores.tolist(), written.gaps_by_row(self), strict=True):
             requests.gaps_of(core).add_all(gaps_s)
 
@@ -253,9 +259,9 @@ class CompiledFleet:
         """Make room wherever there may be too little."""
         state, seqs = self.state, self.limits.max_num_seqs
         for name, place, margin in (
-            ("step", layout.STEPS, 1), ("run", layout.RUNS, 1),
-            ("taken", layout.TAKEN, self.limits.block_size), ("gap", layout.GAPS, seqs + 1),
-            ("ended", ENDED, 2 * seqs),
+            ("step", layout.STEPS, loop.MOST_SAMPLED + 1), ("run", layout.RUNS, 1),
+            ("taken", layout.TAKEN, self.limits.block_size),
+            ("gap", layout.GAPS, seqs + loop.MOST_SAMPLED + 1), ("ended", ENDED, 2 * seqs),
         ):  # fmt: skip
             self._reserve(name, int(state.counter[place]) + margin)
         if int(state.counter[TABLE]) + self._longest > state.table_block.size:
@@ -363,7 +369,7 @@ def _state(limits: SchedulerLimits, policy: Any) -> State:
         table_key=np.zeros(_BLOCKS, dtype=np.int64),
         segment_id=np.zeros(_ROWS, dtype=np.int64),
         segment_end=np.zeros(_ROWS, dtype=np.int64),
-        step=np.zeros(_ROWS, layout.STEP),
+        step=np.zeros(4 * _ROWS, layout.STEP),
         run=np.zeros(_ROWS, layout.RUN),
         taken=np.zeros(16 * _ROWS, dtype=np.int32),
         gap=np.zeros(16 * _ROWS, layout.GAP),

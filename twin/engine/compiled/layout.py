@@ -51,12 +51,14 @@ REPLICA = np.dtype(
         ("first", _I), ("last", _I), ("inbox_first", _I), ("inbox_last", _I),
         ("free_blocks", _I), ("unsent", _I), ("flights", _I), ("oldest", _I),
         ("slot", _I), ("preempted", _I), ("skipped", _I), ("live_tokens", _I),
+        ("steps", _I), ("gaps", _I),
         ("requests", _I), ("queries", _I), ("hits", _I),
         ("again_requests", _I), ("again_queries", _I), ("again_hits", _I),
     ],
     align=True,
 )  # fmt: skip
-"""An engine core: `now_s` is the instant of its next event, `phase` what that event is."""
+"""An engine core: `now_s` is the instant of its next event, `phase` what that event is; `steps`
+and `gaps` count what there was, kept or not."""
 
 FLIGHT = np.dtype(
     [("end_s", _F), ("count", _I), ("tokens", _I), ("samples", _I), ("empty", _I)], align=True
@@ -71,7 +73,7 @@ POLICY = np.dtype(
         ("max_num_seqs", _I), ("max_num_batched_tokens", _I), ("max_model_len", _I),
         ("block_size", _I), ("caching", _I), ("chunked", _I), ("threshold", _I),
         ("priority", _I), ("reserve_full_isl", _I), ("watermark_blocks", _I),
-        ("asynchronous", _I), ("usable_blocks", _I),
+        ("asynchronous", _I), ("usable_blocks", _I), ("stride", _I),
         ("schedule_s", _F), ("schedule_per_seq_s", _F), ("update_s", _F),
         ("update_per_seq_s", _F), ("wake_s", _F),
         ("extra_s", _F), ("gap_s", _F), ("gap_per_seq_s", _F), ("tail", _F),

@@ -40,6 +40,9 @@ REACHED, IDLE, PRICE_MISSING, FULL, SOMEBODY_ENDED, STUCK = range(6)
 """Why `advance` stopped."""
 
 FEWEST_STEPS = 4
+MOST_SAMPLED = 1024
+"""Steps of a run that is sampled, each of which may add a row to the logs."""
+
 NOTHING_SCHEDULED_S = 1e-3
 _STUCK_ITERATIONS = 10_000
 
@@ -49,10 +52,10 @@ def _has_room(s: Any) -> bool:
     """Whether the logs can take whatever one iteration writes."""
     seqs, size = policies(s)[0].max_num_seqs, policies(s)[0].block_size
     return (
-        counters(s)[STEPS] < steps(s).size
+        counters(s)[STEPS] + MOST_SAMPLED < steps(s).size
         and counters(s)[RUNS] < runs(s).size
         and counters(s)[TAKEN] + size <= taken_of(s).size
-        and counters(s)[GAPS] + seqs + 1 <= gaps(s).size
+        and counters(s)[GAPS] + seqs + MOST_SAMPLED < gaps(s).size
         and counters(s)[ENDED] + 2 * seqs <= ended_rows(s).size
     )
 
@@ -64,7 +67,10 @@ def _has_unfinished(s: Any, r: int) -> bool:
 
 @compiled
 def _record(s: Any, r: int, decodes: int, bound: int, times: Any) -> None:
-    replica = replicas(s)[r]
+    replica, stride = replicas(s)[r], policies(s)[0].stride
+    replica.steps += 1
+    if stride != 1 and (stride == 0 or (replica.steps - 1) % stride):
+        return
     step = steps(s)[counters(s)[STEPS]]
     flight = flights(s)[r, replica.slot]
     step.scheduled_s, step.start_s, step.end_s = times
@@ -144,6 +150,8 @@ def _call(s: Any, r: int, until_s: float) -> int:
     policy, replica = policies(s)[0], replicas(s)[r]
     drain(s, r)
     calls = quiet_calls(s, r)
+    if policy.stride != 1:
+        calls = min(calls, MOST_SAMPLED)
     if calls >= FEWEST_STEPS:
         taken = ride(s, r, calls, until_s)
         if taken < 0:

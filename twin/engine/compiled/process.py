@@ -21,7 +21,11 @@ from twin.engine.compiled.queue import dequeue
 
 @compiled
 def add_gap(s: Any, r: int, gap_s: float) -> None:
-    """Note a gap between two tokens."""
+    """Note a gap between two tokens, if it is one that is kept."""
+    replica, stride = replicas(s)[r], policies(s)[0].stride
+    replica.gaps += 1
+    if stride != 1 and (stride == 0 or (replica.gaps - 1) % stride):
+        return
     end = counters(s)[GAPS]
     if end:
         last = gaps(s)[end - 1]

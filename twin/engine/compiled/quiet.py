@@ -22,6 +22,7 @@ from twin.engine.compiled.memory import (
 from twin.engine.compiled.paging import allocate, cache_up_to
 from twin.engine.compiled.pricing import decode_seconds, piece_at, waits
 from twin.engine.compiled.process import add_gap
+from twin.engine.compiled.sampling import sample
 from twin.engine.compiled.schedule import new_blocks
 from twin.llm.decode_piece import PHYSICS as _PHYSICS
 
@@ -179,6 +180,8 @@ def _deliver(s: Any, r: int, calls: int, first_s: float, last_s: float) -> None:
         request.output += calls
         request.computed += calls
     replicas(s)[r].live_tokens += calls * replicas(s)[r].running
+    if policies(s)[0].stride != 1:
+        return
     gap = gaps(s)[counters(s)[GAPS]]
     gap.gap_s, gap.times, gap.replica = counters(s)[RUNS], -1, r
     counters(s)[GAPS] += 1
@@ -234,7 +237,12 @@ def ride(s: Any, r: int, most: int, until_s: float) -> int:
     run.steps = steps
     run.taken_at = _move_blocks(s, r, steps)
     _deliver(s, r, steps, first_s, now_s)
-    counters(s)[RUNS] += 1
+    if policy.stride == 1:
+        counters(s)[RUNS] += 1
+        replica.steps += steps
+    else:
+        sample(s, counters(s)[RUNS])
+        counters(s)[TAKEN] = run.taken_at
     replica.now_s, replica.free_s = now_s, free_s
     replica.skipped += steps
     if ahead:

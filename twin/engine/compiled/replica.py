@@ -13,8 +13,9 @@ import numpy as np
 from twin.engine.clock import NORMAL, Clock, Event
 from twin.engine.compiled import outside
 from twin.engine.compiled.fleet import CompiledFleet
-from twin.engine.recorder import RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import OnEnd
+from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.prompt_keys import PromptKeys

@@ -11,10 +11,12 @@ from collections.abc import Generator, Sequence
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.fast import FEWEST_STEPS, FastReplica, Ride
+from twin.engine.gap_log import GapLog
 from twin.engine.lazy.core import Call, LazyCore
 from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
-from twin.engine.recorder import BlockRun, GapLog, RequestRecorder, StepRecorder
+from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
+from twin.engine.step_recorder import BlockRun, StepRecorder
 from twin.llm.step_time import StepTimer
 from twin.request import Request, RequestState
 from twin.scheduling import VllmV1Scheduler
