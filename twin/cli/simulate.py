@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from twin.engine.result import SimulationResult
     from twin.scenario import Scenario
 
-_ENGINE_HELP = "fast, or reference: the plain one, which takes every step; results are the same."
+_ENGINE_HELP = (
+    "fast; compiled or interpreted, which fast chooses from; or reference, the plain one, which "
+    "takes every step. Results are the same."
+)
 
 
 def simulate_command(

@@ -9,7 +9,7 @@ from twin.cluster import ClusterSpec
 from twin.engine.clock import Clock
 from twin.engine.cluster.autoscaler import autoscale
 from twin.engine.cluster.failures import Failures
-from twin.engine.compiled.jit import is_installed
+from twin.engine.compiled.jit import is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
@@ -26,8 +26,12 @@ ENGINES = ("fast", "compiled", "interpreted", "reference")
 """`reference` takes every step. The others skip runs of steps that they know ahead: `interpreted`
 in Python, `compiled` by numba, as far as it covers a deployment; `fast` is whichever is quicker."""
 
-_WORTH_COMPILED_CODE = 2000
+_WORTH_LOADING = 2_000
 """Requests from which on it pays to load compiled code (half a second)."""
+
+_WORTH_COMPILING = 100_000
+"""Requests from which on it pays to compile (some ten seconds on a fast machine, a minute on a
+slow one), where no earlier process has."""
 
 
 def simulate(
@@ -82,8 +86,9 @@ def simulate(
 def _cores(engine: str, source: RequestSource, cluster: ClusterSpec, stride: int) -> CoreKind:
     """Return what kind of engine cores an engine has."""
     compiled = engine == "compiled"
-    if engine == "fast" and (source.expected_requests or 0) >= _WORTH_COMPILED_CODE:
-        compiled = is_installed()
+    requests = source.expected_requests or 0
+    if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
+        compiled = requests >= _WORTH_COMPILING or is_kept()
     scales = any(pool.autoscaler for pool in (cluster, *(cluster.pools or ())))
     hears = source.hears_of_ends or cluster.failures is not None or scales
     return CoreKind(engine != "reference", compiled, hears, stride)

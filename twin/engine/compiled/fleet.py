@@ -59,6 +59,7 @@ class CompiledFleet:
         self.members: list[CompiledReplica] = []
         self.records: tuple[RequestRecorder, StepRecorder] | None = None
         self._settled = False
+        self._stands_at_s = -math.inf
         self.states: dict[int, RequestState] = {}
         self._segments_used = 0
         self._pending: list[tuple[int, RequestState, float]] = []
@@ -122,6 +123,9 @@ class CompiledFleet:
 
     def advance_all(self, until_s: float) -> None:
         """Advance all replicas to an instant, what happens at it excluded."""
+        if until_s == self._stands_at_s and not self._pending:
+            return
+        self._stands_at_s = until_s
         self.flush()
         why = 0
         while why >= 0:

@@ -6,10 +6,14 @@ itself would notice a change only in the file of the function that is called.
 
 import hashlib
 import importlib.util
+import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+_PREFIX = "numba-"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,6 +21,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def is_installed() -> bool:
     """Whether numba can be imported, without importing it (half a second)."""
     return importlib.util.find_spec("numba") is not None
+
+
+def is_kept() -> bool:
+    """Whether an earlier process has compiled these very sources and kept the code."""
+    return any(_folder().rglob("loop.advance_all*.nbi"))
 
 
 def compiled(function: Function) -> Function:
@@ -49,9 +58,20 @@ def _take_constants_as_numbers(function: Any) -> None:
 
 @cache
 def _folder() -> Path:
-    """Return where the compiled code of these very sources is kept."""
+    """Return where the compiled code of these very sources is kept.
+
+    Beside them, or in the user's cache where they may not be written to. What was compiled from
+    other states of the sources goes.
+    """
     here = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(here.glob("*.py")):
         digest.update(path.read_bytes())
-    return here / "__pycache__" / f"numba-{digest.hexdigest()[:16]}"
+    parent = here / "__pycache__"
+    if not os.access(parent if parent.exists() else here, os.W_OK):
+        parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "servetwin"
+    folder = parent / f"{_PREFIX}{digest.hexdigest()[:16]}"
+    if not folder.exists():
+        for older in parent.glob(f"{_PREFIX}*"):
+            shutil.rmtree(older, ignore_errors=True)
+    return folder
