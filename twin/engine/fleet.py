@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
@@ -114,9 +115,9 @@ def _maker(
     scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
 ) -> Callable[[int], ServingInstance]:
     """Return what makes an engine core of its number."""
-    plain = isinstance(parts[0], StepTimer) and scenario.file.engine.name == "vllm"
-    if kind.compiled and plain:
-        return _compiled_maker(scenario, clock, parts, kind)
+    timer, host = parts
+    if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
+        return _compiled_maker(scenario, clock, (timer, host), kind)
 
     def make(index: int) -> ServingInstance:
         return _engine_core(scenario, clock, index, parts, fast=kind.fast)
@@ -142,7 +143,7 @@ def _engine_core(
 
 
 def _compiled_maker(
-    scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
+    scenario: Scenario, clock: Clock, parts: tuple[StepTimer, HostCosts], kind: CoreKind
 ) -> Callable[[int], ServingInstance]:
     # Here, since the package needs numba, which is optional and slow to import.
     from twin.engine.compiled.fleet import CompiledFleet
@@ -152,7 +153,8 @@ def _compiled_maker(
     fleet = CompiledFleet(vllm_limits(scenario), timer, host, kind.stride)
 
     def make(index: int) -> ServingInstance:
-        return CompiledReplica(clock, index, fleet, hears=kind.hears)
+        # It has all of a `Replica` that others use.
+        return cast(Replica, CompiledReplica(clock, index, fleet, hears=kind.hears))
 
     return make
 

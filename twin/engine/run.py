@@ -89,7 +89,8 @@ def _cores(engine: str, source: RequestSource, cluster: ClusterSpec, stride: int
     requests = source.expected_requests or 0
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
         compiled = requests >= _WORTH_COMPILING or is_kept()
-    scales = any(pool.autoscaler for pool in (cluster, *(cluster.pools or ())))
+    pools = cluster.pools or ()
+    scales = bool(cluster.autoscaler) or any(pool.autoscaler for pool in pools)
     hears = source.hears_of_ends or cluster.failures is not None or scales
     return CoreKind(engine != "reference", compiled, hears, stride)
 

@@ -62,7 +62,8 @@ class StepRecorder:
 
     def __len__(self) -> int:
         own = len(self._start_s) + sum(times[0].size for times, _ in self._runs)
-        return own + sum(columns["start_s"].size for columns in self._attached)
+        attached: int = sum(columns["start_s"].size for columns in self._attached)
+        return own + attached
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]

@@ -36,9 +36,9 @@ def compiled(function: Function) -> Function:
     """
     from numba import config, njit
 
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_folder())
-    found: Function = njit(cache=True, fastmath=False, error_model="numpy")(function)
-    config.CACHE_DIR = before
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_folder())  # type: ignore[attr-defined]
+    found: Any = njit(cache=True, fastmath=False, error_model="numpy")(function)
+    config.CACHE_DIR = before  # type: ignore[attr-defined]
     _take_constants_as_numbers(found)
     return found
 
@@ -50,7 +50,7 @@ def _take_constants_as_numbers(function: Any) -> None:
     template_of = function.get_call_template
 
     def get_call_template(args: Any, keywords: Any) -> Any:
-        plain = {name: unliteral(kind) for name, kind in keywords.items()}
+        plain = {name: unliteral(kind) for name, kind in keywords.items()}  # type: ignore[no-untyped-call]
         return template_of(tuple(map(unliteral, args)), plain)
 
     function.get_call_template = get_call_template

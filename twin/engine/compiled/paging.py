@@ -27,7 +27,7 @@ def _home(key: int, mask: int) -> int:
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.int64(mixed & np.uint64(mask))
+    return np.int64(mixed & np.uint64(mask))  # type: ignore[return-value]
 
 
 @compiled
