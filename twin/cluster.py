@@ -134,16 +134,16 @@ class ClusterSpec(Strict):
     @model_validator(mode="after")
     def _pools_add_up(self) -> "ClusterSpec":
         if self.pools is None:
-            _check_start(self.replicas, self.autoscaler, "replicas")
+            _check_start(self.replicas, self.autoscaler, "cluster.replicas")
             return self
         for key in ("replicas", "autoscaler"):
             if key in self.model_fields_set and getattr(self, key) is not None:
-                raise ValueError(f"{key}: with pools it is said of each pool")
+                raise ValueError(f"with pools, say cluster.{key} of each pool")
         for index, pool in enumerate(self.pools):
-            _check_start(pool.replicas, pool.autoscaler, f"pools[{index}].replicas")
+            _check_start(pool.replicas, pool.autoscaler, f"cluster.pools[{index}].replicas")
         total = sum(pool.replicas for pool in self.pools)
         if total > MAX_REPLICAS:
-            raise ValueError(f"pools: {total} replicas in all, at most {MAX_REPLICAS}")
+            raise ValueError(f"cluster.pools: {total} replicas in all, at most {MAX_REPLICAS}")
         return self
 
     @model_validator(mode="after")
@@ -155,19 +155,19 @@ class ClusterSpec(Strict):
         for index, failure in enumerate(self.failures.scheduled):
             if failure.replica >= total:
                 raise ValueError(
-                    f"failures.scheduled[{index}].replica: {failure.replica} of {total} replicas, "
-                    "which are numbered from 0"
+                    f"cluster.failures.scheduled[{index}].replica is {failure.replica} of {total} "
+                    "replicas, which are numbered from 0"
                 )
         return self
 
 
 def _check_start(replicas: int, autoscaler: AutoscalerSpec | None, key: str) -> None:
     if autoscaler is None and not replicas:
-        raise ValueError(f"{key}: 0 replicas and no autoscaler to start one; give at least 1")
+        raise ValueError(f"{key} is 0 and no autoscaler starts one; give at least 1")
     if autoscaler is not None and not (
         autoscaler.min_replicas <= replicas <= autoscaler.max_replicas
     ):
         raise ValueError(
-            f"{key}: {replicas} at the start is not within the autoscaler's "
+            f"{key}, {replicas} at the start, is not within the autoscaler's "
             f"{autoscaler.min_replicas} to {autoscaler.max_replicas}"
         )

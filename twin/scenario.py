@@ -16,6 +16,7 @@ from twin.policy import EnginePolicy
 from twin.recording import Recording, RecordingSpec
 from twin.strict import Strict
 from twin.workload.build import LoadedWorkload
+from twin.workload.clients_spec import ClientsSpec
 from twin.workload.spec import WorkloadSpec
 
 SCENARIO_SCHEMA_VERSION = 1
@@ -63,6 +64,9 @@ class ScenarioFile(Strict):
     cluster: ClusterSpec = ClusterSpec()
     policy: EnginePolicy = EnginePolicy()
     workload: WorkloadSpec
+    clients: ClientsSpec | None = Field(
+        None, description="who waits how long, and tries again; none: everybody waits for ever"
+    )
     slo: SloSpec = SloSpec()
     horizon_s: Annotated[float, Field(gt=0)] | None = Field(
         None, description="stop the simulation here; default: run until all is served"
@@ -106,6 +110,8 @@ class Scenario:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for reports: the file with resolved policy values."""
         data = self.file.model_dump(mode="json")
+        if self.file.clients is None:
+            del data["clients"]
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
         if self.pools:  # then these are said of each pool

@@ -39,6 +39,9 @@ def random_scenario(seed):
     if data["llm"] != LLM:  # few GPUs hold the others
         for pool in data["cluster"].get("pools", ()):
             pool.pop("gpu", None)
+    clients = random_clients(random.Random(f"clients {seed}"))
+    if clients is not None:
+        data["clients"] = clients
     return data
 
 
@@ -98,6 +101,37 @@ def _pools(rng, replicas, scaler):
         first["autoscaler"] = scaler
     second = {"gpu": rng.choice(["h100_sxm", "l40s"]), "policy": {"max_num_seqs": 4}}
     return [first, second]
+
+
+def random_clients(rng, *, surely=False):
+    """Return what `clients` may be, or None: they wait for ever."""
+    if not surely and rng.random() < 0.5:
+        return None
+    clients = {
+        "abort_on_disconnect": rng.random() < 0.5,
+        "retry": _retry(rng),
+        "idempotency": rng.choice(["none", "key"]),
+    }
+    if rng.random() < 0.8:
+        clients["timeout_s"] = rng.choice([0.3, 1.0, 3.0])
+    if rng.random() < 0.6:
+        clients["ttft_timeout_s"] = rng.choice([0.02, 0.1, 0.3])
+    if rng.random() < 0.3:
+        clients["budget"] = {"max_tokens": rng.choice([4, 10, 100]), "token_ratio": 0.5}
+    return clients
+
+
+def _retry(rng):
+    kind = rng.choice(["none", "fixed", "exponential", "adaptive"])
+    if kind == "none":
+        return {"kind": kind}
+    jitters = ["none", "full", "equal"] + ["decorrelated"] * (kind != "fixed")
+    return {
+        "kind": kind,
+        "max_attempts": rng.choice([1, 2, 4]),
+        "delay_s": rng.choice([0.0, 0.05, 0.5]),
+        "jitter": rng.choice(jitters),
+    }
 
 
 def random_router(rng):

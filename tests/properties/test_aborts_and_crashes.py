@@ -9,6 +9,7 @@ from twin.engine.result import FAILED, FINISHED
 from twin.load import scenario_from
 
 IN_A_TEST = 60
+IN_AN_AUDIT = 400
 OUTPUT = 60
 
 
@@ -26,6 +27,16 @@ def assert_same(plain, fast):
 
 @pytest.mark.parametrize("seed", range(IN_A_TEST))
 def test_both_engines_take_them_alike(seed, monkeypatch):
+    assert_alike(seed, monkeypatch)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", range(IN_A_TEST, IN_AN_AUDIT))
+def test_many_more(seed, monkeypatch):
+    assert_alike(seed, monkeypatch)
+
+
+def assert_alike(seed, monkeypatch):
     scenario = scenario_from(random_scenario(seed))
     dice = seed, (0.02, 0.1, 0.5)[seed % 3], (0.0, 0.3)[seed % 2]
     plain, struck, _ = simulate_in_chaos(scenario, "reference", monkeypatch, dice)

@@ -46,7 +46,8 @@ class Probe:
 
 
 def asked_on(monkeypatch, data, engine):
-    probe = Probe(counted=engine == "reference")
+    # A server may go on with a request whose client has gone: rows don't tell what it holds then.
+    probe = Probe(counted=engine == "reference" and "clients" not in data)
     monkeypatch.setitem(routers.ROUTERS, "round_robin", lambda spec, rng: probe)
     data["cluster"]["router"] = "round_robin"
     simulate(scenario_from(data), engine=engine)

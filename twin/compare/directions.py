@@ -40,8 +40,11 @@ DIRECTIONS: dict[str, Direction] = {
     "time_by_bound": "neutral",
     "time_by_source": "neutral",
     "queue_grows": "lower",
+    "clients.requests": "neutral",
+    "clients.succeeded": "higher",
+    "clients": "lower",
 }
-"""By top-level key of a summary; a figure inside (`ttft_s.p99`) has the direction of its key."""
+"""By key of a summary; a figure inside (`ttft_s.p99`) has the direction of what it is in."""
 
 # Not figures of the run: the objective's own limits, the layout's version, and lists of what
 # happened, whose rows of two runs have nothing to do with each other.
@@ -54,4 +57,6 @@ NOT_INPUTS = ("command", "warmup_requests")
 
 def direction_of(key: str) -> Direction:
     """Return the direction of a dotted figure key; a figure nobody registered is neutral."""
+    if key in DIRECTIONS:
+        return DIRECTIONS[key]
     return DIRECTIONS.get(key.partition(".")[0], "neutral")

@@ -10,14 +10,17 @@ Source: vLLM 0.19.0, `v1/engine/core.py` (`DPEngineCoreProc`), `v1/worker/dp_uti
 """
 
 from collections.abc import Generator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.fast import FastReplica
+from twin.engine.in_flight import InFlight, batch_shape
+from twin.engine.lockstep import Lockstep, SharedGpus
 from twin.engine.rank_balancer import Coordinator, RankBalancer
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import InFlight, OnEnd, Replica, batch_shape
+from twin.engine.replica import Replica
+from twin.engine.serving import OnEnd
 from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTime
@@ -30,86 +33,6 @@ SYNC_EVERY_ITERATIONS = 32
 
 _STUCK_ITERATIONS = 10_000
 _NO_STEP = -1
-
-T = TypeVar("T")
-
-
-class GroupTimer(Protocol):
-    """Tells how long one pass of all ranks takes."""
-
-    def times(self, shapes: Sequence[BatchShape | None]) -> list[StepTime]:
-        """Return each rank's duration from the common start; None is a rank's dummy pass."""
-        ...
-
-
-class Rendezvous(Generic[T]):
-    """A point that all ranks must reach before any goes on; every one hears what all brought."""
-
-    def __init__(self, clock: Clock, ranks: int) -> None:
-        self._clock = clock
-        self._brought: dict[int, T] = {}
-        self._missing = ranks
-        self._meeting = clock.event()
-
-    def meet(self, rank: int, value: T) -> tuple[Event, list[T] | None]:
-        """Return an event that fires once the last rank has come, with what all brought.
-
-        The last to come gets these values at once, the others None.
-        """
-        self._brought[rank] = value
-        self._missing -= 1
-        meeting = self._meeting
-        if self._missing:
-            return meeting, None
-        brought = [self._brought[rank] for rank in sorted(self._brought)]
-        self._brought, self._missing = {}, len(brought)
-        self._meeting = self._clock.event()
-        meeting.succeed(brought)
-        return meeting, brought
-
-    def reset(self) -> None:
-        """Forget who has come."""
-        self._missing += len(self._brought)
-        self._brought = {}
-        self._meeting = self._clock.event()
-
-
-class Lockstep:
-    """What ranks that step together share: where they meet, and the GPUs' common pace."""
-
-    def __init__(self, clock: Clock, ranks: int, timer: GroupTimer) -> None:
-        self.launches: Rendezvous[BatchShape | None] = Rendezvous(clock, ranks)
-        self.agreements: Rendezvous[bool] = Rendezvous(clock, ranks)
-        self.members: list[LockstepRank] = []
-        self.stepping = False
-        self._timer = timer
-        self._shapes: object = None
-        self._times: list[StepTime] = []
-        self._start_s = self._free_s = 0.0
-
-    def wake(self) -> None:
-        """A request came: ranks at rest start to step, all of them."""
-        if not self.stepping:
-            self.stepping = True
-            for member in self.members:
-                member.wake()
-
-    def reset(self) -> None:
-        """All ranks start anew."""
-        self.launches.reset()
-        self.agreements.reset()
-        self.stepping = False
-        self._shapes, self._free_s = None, 0.0
-
-    def launch(
-        self, shapes: Sequence[BatchShape | None], now_s: float
-    ) -> tuple[float, list[StepTime]]:
-        """Return (start, duration a rank) of the pass that all ranks have just launched."""
-        if shapes is not self._shapes:
-            self._shapes, self._times = shapes, self._timer.times(shapes)
-            self._start_s = max(now_s, self._free_s)
-            self._free_s = self._start_s + max(time.seconds for time in self._times)
-        return self._start_s, self._times
 
 
 class LockstepRank(Replica):
@@ -127,7 +50,7 @@ class LockstepRank(Replica):
         host: HostCosts,
         group: tuple[int, Lockstep, Coordinator],
     ) -> None:
-        super().__init__(clock, index, scheduler, _SharedGpus(), host)
+        super().__init__(clock, index, scheduler, SharedGpus(), host)
         self._rank, self._lockstep, self._coordinator = group
         self._lockstep.members.append(self)
         self._iteration = 0
@@ -265,6 +188,8 @@ class DataParallelReplica:
         balancer: who chooses among them.
     """
 
+    passive = False
+
     def __init__(
         self, clock: Clock, index: int, ranks: Sequence[Replica], balancer: RankBalancer
     ) -> None:
@@ -299,6 +224,11 @@ class DataParallelReplica:
         rank = self._balancer.choose(self._clock.now)
         self._rank_of[state.request.index] = rank
         return self.engines[rank].submit(state)
+
+    def catch_up(self) -> None:
+        """See `ServingInstance.catch_up`."""
+        for rank in self.engines:
+            rank.catch_up()
 
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`; the front end no longer counts the request at once."""
@@ -335,15 +265,3 @@ def report(engine: Replica, rank: int, step: int, coordinator: Coordinator, now_
     used = scheduler.usable_blocks - scheduler.free_blocks
     counts = scheduler.num_waiting, scheduler.num_running
     coordinator.report(rank, step, counts, used / max(1, scheduler.usable_blocks), now_s)
-
-
-class _SharedGpus:
-    """Ranks in lockstep are timed as a group."""
-
-    stages = 1
-
-    def reset(self) -> None:
-        """See `Lockstep.reset`."""
-
-    def run(self, shape: BatchShape, launched_s: float, call: int) -> tuple[float, float, StepTime]:
-        raise NotImplementedError(f"a rank alone is not timed ({shape}, {launched_s}, {call})")

@@ -13,9 +13,10 @@ import numpy as np
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.gpu import DecodeTimer, OneStage
+from twin.engine.in_flight import InFlight
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import InFlight, Replica
+from twin.engine.replica import Replica
 from twin.engine.step_recorder import StepRecorder
 from twin.llm.decode_run import DecodeTimes
 from twin.request import RequestState
@@ -74,6 +75,10 @@ class FastReplica(Replica):
         if self._ride is not None:
             self._cut(self._ride, self._clock.now)
         return super().submit(state)
+
+    def catch_up(self) -> None:
+        """See `Replica.catch_up`."""
+        self._stop()
 
     def abort(self, state: RequestState) -> bool:
         """See `Replica.abort`."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
-from twin.engine.cluster.pool import Pool
+from twin.engine.cluster.pool import Pool, nothing
 from twin.engine.data_parallel import (
     DataParallelReplica,
     FastReportingRank,
-    GroupTimer,
-    Lockstep,
     LockstepRank,
     ReportingRank,
 )
@@ -21,13 +18,15 @@ from twin.engine.fast import FastReplica
 from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
+from twin.engine.lockstep import GroupTimer, Lockstep
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import Replica, ServingInstance
+from twin.engine.replica import Replica
+from twin.engine.serving import ServingInstance
 from twin.engine.timers import BatchTimer
 from twin.errors import ServetwinError
 from twin.llm.engine_version import parse_version
@@ -43,6 +42,9 @@ from twin.scheduling.prompt_keys import PromptKeys
 # The version whose balancing rule was read beside 0.19.0's; where between them it changed is not
 # known.
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
+
+
+Maker = tuple[Callable[[int], ServingInstance], Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def pool_of_scenario(
     """
     scenario = pool.scenario
     spec, keys = scenario.file.parallelism, PromptKeys()
-    make = _maker(scenario, clock, parts, kind)
+    make, sync = _maker(scenario, clock, parts, kind)
 
     def build(number: int, first_core: int) -> ServingInstance:
         replica: ServingInstance
@@ -98,6 +100,7 @@ def pool_of_scenario(
         startup_s=pool.startup_s,
         autoscaler=pool.autoscaler,
         name=pool.name,
+        sync=sync,
     )
 
 
@@ -113,8 +116,8 @@ def _put_server_before(replica: ServingInstance, scenario: Scenario, host: HostC
 
 def _maker(
     scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
-) -> Callable[[int], ServingInstance]:
-    """Return what makes an engine core of its number."""
+) -> Maker:
+    """Return what makes an engine core of its number, and what brings all to the present."""
     timer, host = parts
     if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
         return _compiled_maker(scenario, clock, (timer, host), kind)
@@ -122,7 +125,7 @@ def _maker(
     def make(index: int) -> ServingInstance:
         return _engine_core(scenario, clock, index, parts, fast=kind.fast)
 
-    return make
+    return make, nothing
 
 
 def _engine_core(
@@ -144,7 +147,7 @@ def _engine_core(
 
 def _compiled_maker(
     scenario: Scenario, clock: Clock, parts: tuple[StepTimer, HostCosts], kind: CoreKind
-) -> Callable[[int], ServingInstance]:
+) -> Maker:
     # Here, since the package needs numba, which is optional and slow to import.
     from twin.engine.compiled.fleet import CompiledFleet
     from twin.engine.compiled.replica import CompiledReplica
@@ -153,10 +156,12 @@ def _compiled_maker(
     fleet = CompiledFleet(vllm_limits(scenario), timer, host, kind.stride)
 
     def make(index: int) -> ServingInstance:
-        # It has all of a `Replica` that others use.
-        return cast(Replica, CompiledReplica(clock, index, fleet, hears=kind.hears))
+        return CompiledReplica(clock, index, fleet, hears=kind.hears)
 
-    return make
+    def sync() -> None:
+        fleet.sync(clock.now)
+
+    return make, nothing if kind.hears else sync
 
 
 def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:

@@ -10,6 +10,7 @@ from twin.engine.result import (
     FAILED,
     FINISHED,
     REJECTED,
+    TIMED_OUT,
     UNFINISHED,
     Floats,
     Ints,
@@ -108,6 +109,20 @@ class RequestRecorder:
         """The request ends without the rest of its answer."""
         self.outcome[request.index] = FAILED
         self.finish_s[request.index] = at_s
+
+    def time_out(self, request: Request, at_s: float) -> None:
+        """Its client closes the connection."""
+        self.outcome[request.index] = TIMED_OUT
+        self.finish_s[request.index] = at_s
+
+    def take_answer(self, request: Request, of: Request, came_s: float) -> None:
+        """A request that came at `came_s` is answered with what another got, whole by now."""
+        index, other = request.index, of.index
+        self.first_token_s[index] = max(came_s, self.first_token_s[other])
+        self.last_token_s[index] = self.finish_s[index] = max(came_s, self.last_token_s[other])
+        self.output_tokens[index] = self.output_tokens[other]
+        self.replica[index] = self.replica[other]
+        self.outcome[index] = FINISHED
 
     def admit(self, states: Iterable[RequestState], at_s: float) -> None:
         """First scheduling; later ones (after a preemption) keep the first time."""

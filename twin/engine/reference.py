@@ -3,6 +3,7 @@
 With plain replicas, one time-out a step, it is the oracle of every faster engine.
 """
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
@@ -51,6 +52,7 @@ class ReferenceEngine:
         stride: of steps and gaps one is kept of so many; 0: none.
 
     Attributes:
+        api_s: see above.
         requests, steps: what happened.
         agenda: what is planned to happen to the cluster.
         membership: the replicas.
@@ -71,14 +73,19 @@ class ReferenceEngine:
         self.steps = StepRecorder(stride)
         self.agenda = Agenda(clock)
         records = self.requests, self.steps
-        self.membership = Membership(clock, self.agenda, pools, records, self._finished)
+        self.membership = Membership(clock, self.agenda, pools, records, self.finish)
         self.dispatcher = Dispatcher(clock, router, self.membership, self.requests, self._rejected)
         self.clients: Clients | None = None
         self._clock = clock
         self._source = source
-        self._api_s = host.api_s
+        self.api_s = host.api_s
         self._open = self._ended = 0
         self._progress: Progress | None = None
+
+    @property
+    def now_s(self) -> float:
+        """The present instant; after the run the time of the last event."""
+        return self._clock.now
 
     def run(self, horizon_s: float | None = None, progress: Progress | None = None) -> None:
         """Run until nothing is left to do, or to `horizon_s`."""
@@ -94,15 +101,15 @@ class ReferenceEngine:
                 self.clients.expected(request)
         clock = self._clock
         for request in requests:
-            at_s = request.arrival_s + self._api_s
+            at_s = request.arrival_s + self.api_s
             if at_s > clock.now and not clock.jump(at_s):
                 yield clock.at(at_s, URGENT)
             self.dispatcher.send((request,))
 
     def expect(self, request: Request) -> None:
         """Send a request through the router once it has arrived, API time included."""
-        self._opens(request)
-        at_s = request.arrival_s + self._api_s
+        self.open(request)
+        at_s = request.arrival_s + self.api_s
         if at_s <= self._clock.now:
             self.dispatcher.put(request)
         else:
@@ -110,7 +117,7 @@ class ReferenceEngine:
 
     def send(self, request: Request) -> None:
         """Send a request through the router now."""
-        self._opens(request)
+        self.open(request)
         self.dispatcher.send((request,))
 
     def abort(self, request: Request) -> bool:
@@ -133,6 +140,19 @@ class ReferenceEngine:
             self.requests.requeue(state.request)
         self.dispatcher.send([state.request for state in lost])
 
+    def first_token_s(self, row: int) -> float:
+        """Return when a request's first token came, as far as it came before now; else NaN."""
+        requests = self.requests
+        if math.isnan(requests.first_token_s[row]) and requests.replica[row] >= 0:
+            member = self.membership.of_core(requests.replica[row])
+            if member.is_passive or not math.isnan(requests.scheduled_s[row]):
+                member.catch_up()
+        return requests.first_token_s[row]
+
+    def takes(self, request: Request) -> bool:
+        """Whether any server would take a request."""
+        return any(pool.accepts(request) for pool in self.membership.pools)
+
     def fail(self, request: Request) -> None:
         """End a request that has lost its replica."""
         now = self._clock.now
@@ -149,13 +169,21 @@ class ReferenceEngine:
         for follower in self._source.on_end(request, end_s, rejected=refused):
             self.expect(follower)
 
-    def _opens(self, request: Request) -> None:
+    def open(self, request: Request) -> None:
+        """Give a request its row; who opens it sends it."""
         self._open += 1
         self.requests.arrive(request)
         if self.clients is not None:
             self.clients.expected(request)
 
-    def _finished(self, request: Request, end_s: float) -> None:
+    def close(self) -> None:
+        """A request that was opened is over, and nobody has to be told of it."""
+        self._open -= 1
+        if not self._open:
+            self.agenda.close()
+
+    def finish(self, request: Request, end_s: float) -> None:
+        """End a request that got its whole answer."""
         self._ends(request, end_s, FINISHED)
         self.dispatcher.send(())
 
@@ -165,6 +193,4 @@ class ReferenceEngine:
     def _ends(self, request: Request, end_s: float, outcome: int) -> None:
         if self.clients is None or self.clients.ended(request, end_s, outcome):
             self.conclude(request, end_s, outcome)
-        self._open -= 1
-        if not self._open:
-            self.agenda.close()
+        self.close()

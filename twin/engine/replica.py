@@ -13,9 +13,7 @@ stages do to G and E stands in `twin.engine.gpu`.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Generator, Sequence
 
 from simpy import Interrupt
 from simpy.events import Process
@@ -24,7 +22,9 @@ from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.delivery import DeliveryQueue
 from twin.engine.gpu import Gpus
+from twin.engine.in_flight import InFlight, batch_shape
 from twin.engine.recorder import RequestRecorder
+from twin.engine.serving import OnEnd
 from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.op_sum import SOURCES
@@ -40,81 +40,14 @@ NOTHING_SCHEDULED_S = 1e-3
 _STUCK_ITERATIONS = 10_000
 
 
-@dataclass(slots=True)
-class InFlight:
-    """A step launched and not processed yet."""
-
-    plan: StepPlan
-    end_s: float
-    empty: bool
-
-    def out_s(self, host: HostCosts, now_s: float) -> float:
-        """Return when its tokens leave the engine, if it is waited for from `now_s` on."""
-        return host.out_s(now_s, self.end_s, len(self.plan.scheduled), empty=self.empty)
-
-
-OnEnd = Callable[[Request, float], None]
-
-
-class ServingInstance(Protocol):
-    """What takes requests from a router: an engine core, or several behind one front end."""
-
-    @property
-    def engines(self) -> "tuple[Replica, ...]":
-        """The engine cores behind it."""
-        ...
-
-    @property
-    def load_requests(self) -> int:
-        """Requests running, waiting and not yet seen."""
-        ...
-
-    @property
-    def load_tokens(self) -> int:
-        """Tokens of these requests' prompts and of their answers that have left the engine."""
-        ...
-
-    def sync(self) -> None:
-        """Advance to the present instant, exclusive, if nothing else makes it do so.
-
-        To be called before anything is asked.
-        """
-        ...
-
-    def cached_prefix_tokens(self, request: Request) -> int:
-        """Return the length of the longest prefix of a prompt that its cache holds."""
-        ...
-
-    def submit(self, state: RequestState) -> int:
-        """Take a request now; return the index of the engine core that has it."""
-        ...
-
-    def abort(self, state: RequestState) -> bool:
-        """The client of a request submitted before gives it up now; False: it had ended."""
-        ...
-
-    def crash(self) -> list[RequestState]:
-        """Lose everything now and start anew, empty and idle; return the requests it held.
-
-        Requests come in order: running, waiting, not yet seen. Those that clients have given up
-        are not among them. Their states are spent (`finish_reason` "lost"): who serves them
-        again makes new ones.
-        """
-        ...
-
-    def run(
-        self, requests: RequestRecorder, steps: StepRecorder, on_end: OnEnd
-    ) -> Generator[Event, None, None]:
-        """Serve, as a simpy process."""
-        ...
-
-
 class Replica:
     """A scheduler, its GPUs and the loop between them.
 
     `submit` may be called at any instant; the request is seen by the first `schedule` at or
     after it.
     """
+
+    passive = False
 
     def __init__(
         self,
@@ -200,6 +133,9 @@ class Replica:
             except Interrupt:  # a crash
                 self._restarting = False
 
+    def catch_up(self) -> None:
+        """See `ServingInstance.catch_up`: what happens is written down at once."""
+
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`: what begins at this instant or later happens without it."""
         if state in self._inbox:
@@ -284,11 +220,7 @@ class Replica:
         requests: RequestRecorder,  # noqa: ARG002
         steps: StepRecorder,  # noqa: ARG002
     ) -> float:
-        """The simulation ends: write down what is known and was not yet.
-
-        `horizon_s`: what would happen then or later does not; infinite: everything happens.
-        Returns the instant of its last event, or a later one that the clock has come to.
-        """
+        """See `ServingCore.settle`."""
         return self._clock.now
 
     @property
@@ -370,23 +302,3 @@ class Replica:
             requests.finish(outcome.finished, now)
             for state in outcome.finished:
                 on_end(state.request, now)
-
-
-def batch_shape(plan: StepPlan) -> BatchShape:
-    """Return the shape of a plan just scheduled (each `num_computed` is that after the step)."""
-    prefill: list[tuple[int, int]] = []
-    decode_seqs = decode_kv = decode_max = decode_min = 0
-    for state, tokens in plan.scheduled:
-        kv_tokens = state.num_computed
-        if tokens == 1:
-            decode_seqs += 1
-            decode_kv += kv_tokens
-            if kv_tokens > decode_max:
-                decode_max = kv_tokens
-            if kv_tokens < decode_min or decode_seqs == 1:
-                decode_min = kv_tokens
-        else:
-            prefill.append((tokens, kv_tokens))
-    return BatchShape(
-        tuple(prefill), decode_seqs, decode_kv, decode_max, len(plan.samples), decode_min
-    )

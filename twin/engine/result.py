@@ -1,5 +1,6 @@
 """`SimulationResult`: request arrays and step arrays in SI units, nothing derived."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FINISHED, REJECTED, UNFINISHED, FAILED = 0, 1, 2, 3
+FINISHED, REJECTED, UNFINISHED, FAILED, TIMED_OUT = 0, 1, 2, 3, 4
 """Values of `RequestTable.outcome`; failed: lost with its replica and not sent again."""
 
 CLUSTER_EVENTS = ("starting", "ready", "draining", "gone", "crashed")
@@ -44,10 +45,29 @@ class RequestTable:
     requeues: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Times its replica was lost and it was sent to another, where it began anew: all else in the
     row is of the last time. Empty: none was."""
+    attempt: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """From 1: a row is one attempt of a client. This and what follows stands in the order of the
+    rows; empty: each is the first and only one."""
+    origin: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Row of the first attempt."""
+    served_by: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Row of the attempt whose answer it waited for: itself, unless an idempotency key let a
+    server see that it worked on the request already."""
+    left_s: Floats = field(default_factory=lambda: np.empty(0))
+    """When no server had anything left to do for it: `finish_s`, unless its client had gone."""
 
     def __post_init__(self) -> None:
-        if self.requeues.size != self.arrival_s.size:
-            object.__setattr__(self, "requeues", np.zeros(self.arrival_s.size, dtype=np.int64))
+        rows = np.arange(self.arrival_s.size)
+        blanks = {
+            "requeues": np.zeros_like(rows),
+            "attempt": np.ones_like(rows),
+            "origin": rows,
+            "served_by": rows,
+            "left_s": self.finish_s,
+        }
+        for name, blank in blanks.items():
+            if getattr(self, name).size != rows.size:
+                object.__setattr__(self, name, blank)
 
     def __len__(self) -> int:
         return int(self.arrival_s.size)
@@ -165,6 +185,7 @@ class SimulationResult:
         notes: caveats the forecast carries, one sentence each.
         skipped_steps: steps that the fast engine took as part of a run, not one by one.
         steps_taken: steps there were.
+        later_itl_s: makes `itl_s` when it is asked for, if it was not given.
         stride: `steps` and `itl_s` keep one of so many of each engine core; 1: all, 0: none.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
         events: what happened to replicas after the start.
@@ -187,9 +208,20 @@ class SimulationResult:
     steps_taken: int = -1
     stride: int = 1
 
+    later_itl_s: Callable[[], Floats] | None = None
+
     def __post_init__(self) -> None:
         if self.steps_taken < 0:
             object.__setattr__(self, "steps_taken", len(self.steps))
+        if self.later_itl_s is not None:
+            object.__delattr__(self, "itl_s")
+
+    def __getattr__(self, name: str) -> Any:
+        make = self.later_itl_s if name == "itl_s" else None
+        if make is None:
+            raise AttributeError(name)
+        object.__setattr__(self, "itl_s", make())
+        return self.itl_s
 
     events: ClusterEvents = field(default_factory=ClusterEvents)
     fleet: ReplicaTable | None = None

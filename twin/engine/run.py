@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from twin.cluster import ClusterSpec
+from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
 from twin.engine.cluster.autoscaler import autoscale
 from twin.engine.cluster.failures import Failures
@@ -13,12 +14,13 @@ from twin.engine.compiled.jit import is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
-from twin.engine.replica import Replica
 from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
 from twin.engine.routers import ROUTERS
+from twin.engine.serving import ServingCore
 from twin.engine.timers import batch_timer
 from twin.llm.op_sum import SOURCES
-from twin.scenario import Scenario, ScenarioPool, pools_of
+from twin.scenario import Scenario, ScenarioFile, ScenarioPool, pools_of
+from twin.workload.clients_spec import ClientsSpec
 from twin.workload.source import RequestSource
 from twin.workload.streams import Stream, generator
 
@@ -59,7 +61,8 @@ def simulate(
     seed = np.random.SeedSequence(file.seed)
     context = max(pool.scenario.policy.max_model_len for pool in pools)
     source = scenario.workload.source(seed, context)
-    kind = _cores(engine, source, file.cluster, file.recording.stride)
+    clients = _clients(file.clients, source, clock, seed)
+    kind = _cores(engine, source, file)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,
@@ -68,10 +71,12 @@ def simulate(
             for pool, part in zip(pools, parts, strict=True)
         ],
         ROUTERS[spec.kind](spec, generator(seed, Stream.ROUTING)),
-        source,
+        clients or source,
         parts[0][1],
         file.recording.stride,
     )
+    if clients is not None:
+        clients.join(loop)
     if file.cluster.failures is not None:
         Failures(clock, file.cluster.failures, loop, seed)
     autoscale(clock, loop)
@@ -80,31 +85,46 @@ def simulate(
     horizon_s = math.inf if file.horizon_s is None else file.horizon_s
     ends_s = [core.settle(horizon_s, loop.requests, loop.steps) for core in cores]
     now_s = clock.now if file.horizon_s is not None else max([clock.now, *ends_s])
-    return _result(scenario, loop, cores, now_s)
+    table = loop.requests.table()
+    if clients is not None:
+        table = replace(table, **clients.columns())
+    return _result(scenario, (table, now_s), loop, cores)
 
 
-def _cores(engine: str, source: RequestSource, cluster: ClusterSpec, stride: int) -> CoreKind:
+def _cores(engine: str, source: RequestSource, file: ScenarioFile) -> CoreKind:
     """Return what kind of engine cores an engine has."""
-    compiled = engine == "compiled"
+    compiled, cluster = engine == "compiled", file.cluster
     requests = source.expected_requests or 0
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
         compiled = requests >= _WORTH_COMPILING or is_kept()
-    pools = cluster.pools or ()
-    scales = bool(cluster.autoscaler) or any(pool.autoscaler for pool in pools)
-    hears = source.hears_of_ends or cluster.failures is not None or scales
-    return CoreKind(engine != "reference", compiled, hears, stride)
+    scales = any(pool.autoscaler for pool in cluster.pools or ()) or bool(cluster.autoscaler)
+    hears = source.hears_of_ends or file.clients is not None or cluster.failures is not None
+    return CoreKind(engine != "reference", compiled, hears or scales, file.recording.stride)
+
+
+def _clients(
+    spec: ClientsSpec | None, source: RequestSource, clock: Clock, seed: np.random.SeedSequence
+) -> ClientLayer | None:
+    """Return who sends a workload's requests; None: the workload itself."""
+    if spec is None:
+        return None
+    return ClientLayer(spec, source, clock, generator(seed, Stream.CLIENTS))
 
 
 def _result(
-    scenario: Scenario, engine: ReferenceEngine, replicas: Sequence[Replica], now_s: float
+    scenario: Scenario,
+    ended: tuple[RequestTable, float],
+    engine: ReferenceEngine,
+    replicas: Sequence[ServingCore],
 ) -> SimulationResult:
+    table, now_s = ended
     counters = [replica.prefix for replica in replicas]
-    table = engine.requests.table()
     horizon_s = scenario.file.horizon_s
     return SimulationResult(
         requests=table if horizon_s is None else _arrived(table, horizon_s),
         steps=engine.steps.table(),
-        itl_s=engine.requests.itl_s,
+        itl_s=np.empty(0),
+        later_itl_s=lambda: engine.requests.itl_s,
         prefix=PrefixTotals(
             queries=sum(c.queries for c in counters),
             hits=sum(c.hits for c in counters),
@@ -143,5 +163,8 @@ def _arrived(table: RequestTable, horizon_s: float) -> RequestTable:
     columns = {
         name: getattr(table, name)[here] for name in RequestTable.__slots__ if name != "name"
     }
+    row = np.cumsum(here) - 1
+    for name in ("origin", "served_by"):
+        columns[name] = row[columns[name]]
     names = tuple(n for n, keep in zip(table.name, here.tolist(), strict=True) if keep)
     return RequestTable(**columns, name=names)

@@ -13,8 +13,11 @@ from twin.files import whole_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OUTCOMES = ("finished", "rejected", "unfinished", "failed")
+OUTCOMES = ("finished", "rejected", "unfinished", "failed", "timed_out")
 """Names of `RequestTable.outcome` codes, as the `outcome` column spells them."""
+
+_OF_CLIENTS = ("attempt", "origin", "served_by", "left_s")
+"""Columns of requests that say nothing unless clients try again."""
 
 _COLUMN_CODES = {"outcome": OUTCOMES, "bound": BOUNDS}
 
@@ -36,7 +39,7 @@ def to_pandas(result: SimulationResult) -> tuple[Any, Any]:
     frames = []
     for table in (result.requests, result.steps):
         columns: dict[str, Any] = {}
-        for name, values in _columns(table).items():
+        for name, values in _columns(table, result).items():
             codes = _COLUMN_CODES.get(name)
             columns[name] = pd.Categorical.from_codes(values, list(codes)) if codes else values
         frames.append(pd.DataFrame(columns))
@@ -59,26 +62,32 @@ def to_parquet(result: SimulationResult, directory: str) -> None:
 
     folder = Path(directory)
     for name, table in (("requests", result.requests), ("steps", result.steps)):
-        arrow = _arrow(table).replace_schema_metadata({"servetwin": _scalars(result)})
+        arrow = _arrow(_columns(table, result)).replace_schema_metadata(
+            {"servetwin": _scalars(result)}
+        )
         with whole_file(folder / f"{name}.parquet") as temporary:
             pq.write_table(arrow, temporary, compression="zstd")
 
 
-def _columns(table: RequestTable | StepTable) -> dict[str, Any]:
+def _columns(table: RequestTable | StepTable, result: SimulationResult) -> dict[str, Any]:
     columns: dict[str, Any] = {}
+    left_out: tuple[str, ...] = ()
     if isinstance(table, RequestTable):
+        if result.inputs.get("clients") is None:
+            left_out = _OF_CLIENTS
         # The client's own id comes first, where a reader looks for it.
         columns["name"] = np.array(table.name, dtype=object)
     for name in type(table).__dataclass_fields__:
-        columns.setdefault(name, getattr(table, name))
+        if name not in left_out:
+            columns.setdefault(name, getattr(table, name))
     return columns
 
 
-def _arrow(table: RequestTable | StepTable) -> "pa.Table":
+def _arrow(table: dict[str, Any]) -> "pa.Table":
     import pyarrow as pa
 
     columns: dict[str, pa.Array] = {}
-    for name, values in _columns(table).items():
+    for name, values in table.items():
         codes = _COLUMN_CODES.get(name)
         if codes:
             indices = pa.array(values.astype(np.int8), type=pa.int8())

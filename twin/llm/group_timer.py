@@ -32,7 +32,7 @@ class OpsGroupTimer:
         self._deltas: dict[tuple[int, int], tuple[float, int]] = {}
 
     def times(self, shapes: Sequence[BatchShape | None]) -> list[StepTime]:
-        """See `twin.engine.data_parallel.GroupTimer`."""
+        """See `twin.engine.lockstep.GroupTimer`."""
         filled = [_DUMMY if shape is None else shape for shape in shapes]
         gathered = sum(shape.num_tokens for shape in filled)
         alone = [self._timer.time(shape) for shape in filled]

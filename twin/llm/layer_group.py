@@ -38,7 +38,7 @@ class LayerGroupTimer:
         self._local_experts = moe_of(timer.arch).num_experts // (dp * timer.tp)
 
     def times(self, shapes: Sequence[BatchShape | None]) -> list[StepTime]:
-        """See `twin.engine.data_parallel.GroupTimer`."""
+        """See `twin.engine.lockstep.GroupTimer`."""
         timer, layers = self._timer, self._timer.arch.num_layers
         tokens = [1 if shape is None else shape.num_tokens for shape in shapes]
         rows = self._rows(tokens)

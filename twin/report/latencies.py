@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from twin.engine.result import FINISHED, Floats, RequestTable, SimulationResult
+from twin.engine.result import FINISHED, TIMED_OUT, Floats, RequestTable, SimulationResult
 
 PERCENTILES = (50, 90, 95, 99)
 """The percentiles every latency is summarised by."""
@@ -40,17 +40,26 @@ def request_latencies(requests: RequestTable) -> RequestLatencies:
     tpot = nan.copy()
     decode = requests.finish_s[several] - requests.first_token_s[several]
     tpot[several] = decode / gaps[several]
+    # What came after its client had gone was seen by nobody.
+    gone_s = np.where(requests.outcome == TIMED_OUT, requests.finish_s, np.inf)
+
+    def since_arrival(at_s: Floats) -> Floats:
+        return np.where(at_s > gone_s, np.nan, at_s - requests.arrival_s)
+
     return RequestLatencies(
-        ttft_s=requests.first_token_s - requests.arrival_s,
+        ttft_s=since_arrival(requests.first_token_s),
         tpot_s=tpot,
         e2e_s=np.where(finished, requests.finish_s - requests.arrival_s, nan),
-        queue_s=requests.scheduled_s - requests.arrival_s,
+        queue_s=since_arrival(requests.scheduled_s),
     )
 
 
 def measured(result: SimulationResult) -> Bools:
-    """Return which requests count in latency figures: all but the warm-up ones, by index."""
-    return np.arange(len(result.requests)) >= warmup_requests(result)
+    """Return which rows count in latency figures: all but those of the first requests, warm-up."""
+    requests = result.requests
+    number = np.cumsum(requests.attempt == 1) - 1  # of requests, whatever attempts lie between
+    counts: Bools = number[requests.origin] >= warmup_requests(result)
+    return counts
 
 
 def warmup_requests(result: SimulationResult) -> int:

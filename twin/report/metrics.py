@@ -10,10 +10,12 @@ from twin.engine.result import (
     FAILED,
     FINISHED,
     REJECTED,
+    TIMED_OUT,
     UNFINISHED,
     Floats,
     SimulationResult,
 )
+from twin.report.clients import client_figures
 from twin.report.cluster import cluster_figures, core_seconds
 from twin.report.latencies import (
     Bools,
@@ -56,9 +58,11 @@ def summarise(
     latencies = request_latencies(result.requests)
     counted = measured(result)
     span = serving_span(result)
+    clients = client_figures(result)
     return {
         "schema_version": SUMMARY_SCHEMA_VERSION,
         **_counts(result),
+        **({} if clients is None else {"clients": clients}),
         **_latency_figures(result, latencies, counted),
         **_rates(result, latencies, objective, span),
         **_slo_figures(result, latencies, objective, counted),
@@ -156,12 +160,12 @@ def _slo_figures(
 def _judged(result: SimulationResult, latencies: RequestLatencies, slo: Slo) -> dict[str, Floats]:
     """Latencies as the objective sees them: a request that failed it for certain never ends.
 
-    Rejected and lost requests fail both limits. One still without a token at the end of the run
-    fails the TTFT limit once it has waited longer than that; before, nobody knows, and it is left
-    out.
+    Those rejected, lost or given up fail both limits. One still without a token at the end of the
+    run fails the TTFT limit once it has waited longer than that; before, nobody knows, and it is
+    left out.
     """
     requests = result.requests
-    lost = (requests.outcome == REJECTED) | (requests.outcome == FAILED)
+    lost = np.isin(requests.outcome, (REJECTED, FAILED, TIMED_OUT))
     late = lost.copy()
     if slo.ttft_s is not None:
         silent = (requests.outcome == UNFINISHED) & np.isnan(requests.first_token_s)

@@ -61,7 +61,7 @@ def _idle_after(result: SimulationResult, replica: int, start: Floats, end: Floa
     arrival = arrival[order]
     if not arrival.size:
         return end
-    finish = requests.finish_s[here]
+    finish = requests.left_s[here]
     leave = np.where(np.isnan(finish), result.simulated_s, finish)[order]
     latest = np.maximum.accumulate(leave)
     # Where the next arrival comes after everyone has left, a busy stretch ends.

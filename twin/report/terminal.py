@@ -7,6 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from twin.report.clients import client_rows
 from twin.report.latencies import PERCENTILES
 from twin.report.numbers import MISSING, count, percent, seconds, significant
 from twin.report.verdict import bound_sentence, verdict
@@ -136,6 +137,8 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     for key in ("rejected", "failed", "unfinished"):
         if summary.get(key):
             requests += f", {count(summary[key])} {key}"
+    if summary.get("clients"):
+        requests += f", {count(summary['clients']['timed_out'])} timed out"
     if summary.get("requeues"):
         requests += f"; sent again {count(summary['requeues'])} times"
     rows = [
@@ -155,7 +158,7 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "KV cache",
             f"mean {percent(usage['mean'])}, peak {percent(usage['max'])} of "
-            f"{count(summary['kv_blocks'])} blocks a replica; prefix hit rate {hits}",
+            f"{_blocks(summary)}; prefix hit rate {hits}",
         ),
         ("Preemptions", count(summary["preemptions"])),
         (
@@ -170,7 +173,15 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{percent(summary['gpu_busy_share'])}",
         ),
     ]
-    return rows + _cluster_rows(summary)
+    return rows + _cluster_rows(summary) + client_rows(summary)
+
+
+def _blocks(summary: Mapping[str, Any]) -> str:
+    """Return how many KV blocks a replica has, or that replicas have different numbers."""
+    pools = (summary.get("cluster") or {}).get("pools", ())
+    if len({pool["kv_blocks"] for pool in pools}) > 1:
+        return "a replica's blocks"
+    return f"{count(summary['kv_blocks'])} blocks a replica"
 
 
 def _cluster_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -178,7 +189,7 @@ def _cluster_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     cluster = summary.get("cluster")
     if not cluster:
         return []
-    happened = f"{count(cluster['crashes'])} crashes, {count(cluster['starts'])} starts; "
+    happened = f"crashed {count(cluster['crashes'])}, started {count(cluster['starts'])} times; "
     rows = [("Replicas", f"{happened}{significant(summary['gpu_s'])} GPU-seconds")]
     if len(cluster["pools"]) > 1:
         rows += [

@@ -18,6 +18,7 @@ class Stream(IntEnum):
     THINKING = 7
     ROUTING = 8
     FAILURES = 9
+    CLIENTS = 10
 
 
 def generator(seed: np.random.SeedSequence, stream: Stream) -> np.random.Generator:

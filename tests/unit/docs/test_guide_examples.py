@@ -202,6 +202,8 @@ def test_documented_defaults_are_the_programs(name: str) -> None:
             assert told == "section", f"{name}.{key}"
         elif field.default is None:
             assert told == "none", f"{name}.{key}"
+        elif isinstance(field.default, tuple):
+            assert yaml.safe_load(told.strip("`")) == list(field.default), f"{name}.{key}"
         else:
             assert yaml.safe_load(told.strip("`")) == field.default, f"{name}.{key}"
 
@@ -235,6 +237,23 @@ def test_every_figure_is_documented(result: SimulationResult) -> None:
         )
     }
     assert sorted(keys_of("keys", "summary")) == sorted(flat)
+
+
+def test_every_figure_of_clients_is_documented(tmp_path: Path) -> None:
+    path = tmp_path / "clients.yaml"
+    path.write_text(yaml.safe_dump({**BASE, "clients": {"timeout_s": 5}}))
+    percentiles = set(keys_of("keys", "percentiles"))
+    clients = summarise(simulate(load_scenario(path)))["clients"]
+    flat = {
+        key
+        for name, value in clients.items()
+        for key in (
+            [name]
+            if isinstance(value, dict) and set(value) == percentiles
+            else dotted({name: value})
+        )
+    }
+    assert sorted(keys_of("keys", "clients")) == sorted(flat)
 
 
 def test_every_column_is_documented() -> None:

@@ -11,12 +11,11 @@ from twin.engine.clock import Clock
 from twin.engine.cluster.pool import pool_of
 from twin.engine.data_parallel import (
     DataParallelReplica,
-    Lockstep,
     LockstepRank,
-    Rendezvous,
     ReportingRank,
 )
 from twin.engine.gpu import OneStage
+from twin.engine.lockstep import Lockstep, Rendezvous
 from twin.engine.rank_balancer import (
     Coordinator,
     RankBalancer,

@@ -119,7 +119,10 @@ def test_dp_and_tp_may_differ_between_pools():
         ({"pools": [{"gpu": "h100_sxn"}]}, ["cluster.pools[0], gpu", "did you mean 'h100_sxm'?"]),
         ({"pools": [{"name": "a"}, {"name": "a"}]}, ["pools[1]", "two pools are called 'a'"]),
         ({"pools": [{"replicas": 600}, {"replicas": 600}]}, ["1200 replicas in all"]),
-        ({"failures": {"scheduled": [{"at_s": 1, "replica": 1}]}}, ["replica", "1 of 1 replicas"]),
+        (
+            {"failures": {"scheduled": [{"at_s": 1, "replica": 1}]}},
+            ["scheduled[0].replica is 1 of 1 replicas"],
+        ),
         ({"failures": {"random": {"mtbf_s": 0, "mttr_s": 1}}}, ["cluster.failures.random.mtbf_s"]),
         ({"autoscaler": {"target": 1}}, ["cluster.autoscaler.max_replicas", "missing"]),
         ({"autoscaler": {"target": 1, "max_replicas": 2, "min_replicas": 3}}, ["is above"]),

@@ -12,8 +12,8 @@ from twin.engine.cluster.events import CRASHED, DRAINING, GONE, READY, STARTING,
 from twin.engine.cluster.member import Life, Member
 from twin.engine.cluster.pool import Pool
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import Replica
 from twin.engine.result import ReplicaTable
+from twin.engine.serving import ServingCore
 from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState
 
@@ -180,7 +180,7 @@ class Membership:
         running_s = self._clock.now - member.started_s if member.is_there else 0.0
         return member.paid_s + running_s
 
-    def engine_cores(self) -> list[Replica]:
+    def engine_cores(self) -> list[ServingCore]:
         """Return the engine cores that were ever built, by number."""
         instances = [member.instance for member in self.members]
         return [core for instance in instances if instance for core in instance.engines]

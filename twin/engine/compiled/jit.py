@@ -36,21 +36,22 @@ def compiled(function: Function) -> Function:
     """
     from numba import config, njit
 
-    before, config.CACHE_DIR = config.CACHE_DIR, str(_folder())  # type: ignore[attr-defined]
-    found: Any = njit(cache=True, fastmath=False, error_model="numpy")(function)
-    config.CACHE_DIR = before  # type: ignore[attr-defined]
+    before, config.CACHE_DIR = config.CACHE_DIR, str(_folder())
+    found: Function = njit(cache=True, fastmath=False, error_model="numpy")(function)
+    config.CACHE_DIR = before
     _take_constants_as_numbers(found)
     return found
 
 
 def _take_constants_as_numbers(function: Any) -> None:
     """Compile a function once, not once more for every constant it is called with."""
-    from numba.core.types import unliteral
+    from numba.core import types
 
+    unliteral: Callable[[Any], Any] = vars(types)["unliteral"]
     template_of = function.get_call_template
 
     def get_call_template(args: Any, keywords: Any) -> Any:
-        plain = {name: unliteral(kind) for name, kind in keywords.items()}  # type: ignore[no-untyped-call]
+        plain = {name: unliteral(kind) for name, kind in keywords.items()}
         return template_of(tuple(map(unliteral, args)), plain)
 
     function.get_call_template = get_call_template

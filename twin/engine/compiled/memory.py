@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import carray, types  # type: ignore[attr-defined]
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -49,7 +49,7 @@ def _row(name: str, dtype: Any) -> Callable[[Any], Any]:
     at = FIELDS.index(name)
 
     def array(s: Any) -> Any:
-        return carray(_pointer(s[at, 0]), (s[at, 1],), dtype)  # type: ignore[call-arg]
+        return carray(_pointer(s[at, 0]), (s[at, 1],), dtype)
 
     return compiled(array)
 
@@ -59,7 +59,7 @@ def _rows(name: str, dtype: Any) -> Callable[[Any], Any]:
     at = FIELDS.index(name)
 
     def array(s: Any) -> Any:
-        return carray(_pointer(s[at, 0]), (s[at, 1], s[at, 2]), dtype)  # type: ignore[call-arg]
+        return carray(_pointer(s[at, 0]), (s[at, 1], s[at, 2]), dtype)
 
     return compiled(array)
 
@@ -69,7 +69,7 @@ def _cube(name: str, dtype: Any) -> Callable[[Any], Any]:
     at = FIELDS.index(name)
 
     def array(s: Any) -> Any:
-        return carray(_pointer(s[at, 0]), (s[at, 1], s[at, 2], s[at, 3]), dtype)  # type: ignore[call-arg]
+        return carray(_pointer(s[at, 0]), (s[at, 1], s[at, 2], s[at, 3]), dtype)
 
     return compiled(array)
 

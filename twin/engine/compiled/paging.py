@@ -21,13 +21,13 @@ _INDEX_BITS = 24
 
 
 @compiled
-def _home(key: int, mask: int) -> int:
+def _home(key: int, mask: int) -> Any:
     """Return where a key belongs: keys of one request differ in few bits, so all are mixed."""
     mixed = np.uint64(key)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.int64(mixed & np.uint64(mask))  # type: ignore[return-value]
+    return np.int64(mixed & np.uint64(mask))
 
 
 @compiled

@@ -13,8 +13,9 @@ import numpy as np
 from twin.engine.clock import NORMAL, Clock, Event
 from twin.engine.compiled import outside
 from twin.engine.compiled.fleet import CompiledFleet
+from twin.engine.delivery import DeliveryQueue
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import OnEnd
+from twin.engine.serving import OnEnd
 from twin.engine.step_recorder import StepRecorder
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
@@ -37,7 +38,8 @@ class CompiledReplica:
         prompt_keys: who works out prompts' keys; replicas may share it.
     """
 
-    delivery = None
+    delivery: DeliveryQueue | None = None
+    passive = True
 
     def __init__(self, clock: Clock, index: int, fleet: CompiledFleet, *, hears: bool) -> None:
         self.index = index
@@ -123,6 +125,11 @@ class CompiledReplica:
             fleet.put_off(self._row, state, now_s)
         return self.index
 
+    def catch_up(self) -> None:
+        """See `ServingInstance.catch_up`."""
+        self._bring_here()
+        self._fleet.write_back(self._fleet.held(self._row))
+
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`."""
         self._bring_here()
@@ -133,6 +140,7 @@ class CompiledReplica:
             return False
         state.status, state.finish_reason = Status.FINISHED, "abort"
         fleet.write_back([row])
+        del fleet.states[row]
         self._arm()
         return True
 
@@ -171,8 +179,7 @@ class CompiledReplica:
         if self._hears:
             self._fleet.advance(self._row, self._clock.now)
         else:
-            self._fleet.advance_all(self._clock.now)
-            self._fleet.tell()
+            self._fleet.sync(self._clock.now)
 
     def _arm(self) -> None:
         """Set the alarm for the first instant at which a request may end."""

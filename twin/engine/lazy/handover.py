@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hwmodels.host import HostCosts
+from twin.engine.in_flight import InFlight
 from twin.engine.lazy.batch import Job
 from twin.engine.lazy.core import Call, LazyCore
-from twin.engine.replica import InFlight
 from twin.request import RequestState, Status
 from twin.scheduling import VllmV1Scheduler
 from twin.step import StepPlan

@@ -11,11 +11,12 @@ from collections.abc import Generator, Sequence
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
 from twin.engine.fast import FEWEST_STEPS, FastReplica, Ride
-from twin.engine.gap_log import GapLog
 from twin.engine.lazy.core import Call, LazyCore
-from twin.engine.lazy.handover import Flight, hand_over, sampled_tokens
+from twin.engine.lazy.handover import Flight, hand_over
+from twin.engine.lazy.heard import Heard
 from twin.engine.recorder import RequestRecorder
-from twin.engine.replica import NOTHING_SCHEDULED_S, OnEnd
+from twin.engine.replica import NOTHING_SCHEDULED_S
+from twin.engine.serving import OnEnd
 from twin.engine.step_recorder import BlockRun, StepRecorder
 from twin.llm.step_time import StepTimer
 from twin.request import Request, RequestState
@@ -54,8 +55,7 @@ class LazyReplica(FastReplica):
         self._flights: deque[Flight] = deque()
         self._awaited: Flight | None = None
         self._seen_content = False
-        self._seen_call = -1
-        self._seen_s = 0.0
+        self._heard = Heard(index)
         self._on_end: OnEnd = _nobody
 
     @property
@@ -104,7 +104,7 @@ class LazyReplica(FastReplica):
         """See `Replica.crash`."""
         lost = super().crash()
         self._seen_content = False
-        self._seen_call = -1
+        self._heard.forget()
         return lost
 
     def _stop(self) -> None:
@@ -206,7 +206,7 @@ class LazyReplica(FastReplica):
     def _leave(self, core: LazyCore, requests: RequestRecorder) -> None:
         """Let the plain scheduler go on."""
         self._lazy = None
-        self._note(core, requests)
+        self._heard.note(core, requests)
         self._in_flight.extend(hand_over(core, self._flights, self._vllm))
         self._flights.clear()
 
@@ -280,7 +280,8 @@ class LazyReplica(FastReplica):
     def _see(self, core: LazyCore, flight: Flight, requests: RequestRecorder) -> None:
         """Process a step's output."""
         now, call = self._clock.now, flight.call
-        self._hear(call, now, requests)
+        self._held_tokens += _tokens_of(call)
+        self._heard.step(call, now, requests)
         if call.lasts:
             lasts = sorted(call.lasts, key=lambda job: job.order)
             core.finish(lasts)
@@ -292,19 +293,6 @@ class LazyReplica(FastReplica):
             requests.finish([job.state for job in lasts], now)
             for job in lasts:
                 self._on_end(job.state.request, now)
-
-    def _hear(self, call: Call, now: float, requests: RequestRecorder) -> None:
-        """Take the tokens of a step, without those who end with it."""
-        self._held_tokens += _tokens_of(call)
-        taken = call.decodes - len(call.extra)
-        if taken:
-            self._gaps(requests).add_many(now - self._seen_s, taken)
-        self._seen_s, self._seen_call = now, call.number
-        for job in call.firsts:
-            requests.first_token_s[job.state.request.index] = now
-
-    def _gaps(self, requests: RequestRecorder) -> GapLog:
-        return requests.gaps_of(self.index)
 
     def _keep_lazily(
         self,
@@ -319,12 +307,10 @@ class LazyReplica(FastReplica):
         if seen:
             seen_s = times.seen_s[:seen]
             first = flights[0].call if flights else Call(core.call, None, seqs, seqs)
-            self._hear(first, float(seen_s[0]), requests)
+            self._heard.step(first, float(seen_s[0]), requests)
+            self._held_tokens += _tokens_of(first) + (seen - 1) * seqs
             if seen > 1:
-                self._gaps(requests).add_run(seen_s, seqs)
-                self._held_tokens += (seen - 1) * seqs
-                self._seen_s = float(seen_s[-1])
-                self._seen_call = first.number + seen - 1
+                self._heard.run(seen_s, seqs, requests)
         if not launched:
             return
         used = self._vllm.usable_blocks - core.free_blocks
@@ -347,14 +333,5 @@ class LazyReplica(FastReplica):
         """See `Replica.settle`."""
         end_s = super().settle(horizon_s, requests, steps)
         if self._lazy is not None:
-            self._note(self._lazy, requests)
+            self._heard.note(self._lazy, requests)
         return end_s
-
-    def _note(self, core: LazyCore, requests: RequestRecorder) -> None:
-        """Write down how far the running requests have come."""
-        for job in core.running.values():
-            tokens = sampled_tokens(job, self._seen_call)
-            index = job.state.request.index
-            requests.output_tokens[index] = tokens
-            if tokens:
-                requests.last_token_s[index] = self._seen_s

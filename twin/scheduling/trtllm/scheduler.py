@@ -85,6 +85,7 @@ class TrtllmScheduler:
             return False
         state.finish_reason = "abort"
         if any(request.state is state for request in self.active):
+            state.output_limit = state.num_output + 1  # whoever looks ahead sees its end
             self._cancelled.append(state)
         else:
             self._waiting.remove(state)

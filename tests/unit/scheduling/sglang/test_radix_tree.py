@@ -149,3 +149,15 @@ def test_every_policy_has_an_order() -> None:
     assert set(EVICTION_POLICIES) == EVICTION_KEYS.keys()
     with pytest.raises(InputError, match="unknown eviction policy 'lur'; did you mean 'lru'"):
         RadixTree(policy="lur")
+
+
+def test_asking_how_much_is_cached_touches_and_splits_nothing():
+    tree = RadixTree(1)
+    tree.insert([1, 2, 3, 4], 4)
+    tree.insert([1, 2, 5], 3)
+    asked = [[1, 2, 3, 9], [1, 2, 3, 4, 5], [1], [7], []]
+    before = [sorted(child.keys for child in tree.root.children.values())]
+    counted = [tree.cached_keys(keys) for keys in asked]
+    assert counted == [3, 4, 1, 0, 0]
+    assert [sorted(child.keys for child in tree.root.children.values())] == before
+    assert counted == [tree.match(keys, len(keys))[1] for keys in asked]
