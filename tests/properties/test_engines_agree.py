@@ -51,13 +51,27 @@ def test_on_many_more(seed):
     assert_same(scenario_from(random_scenario(seed)))
 
 
-def test_most_steps_of_a_calm_run_are_skipped():
+CALM = {
+    "vllm": {},
+    "sglang": {"engine": {"name": "sglang"}},
+    "trtllm": {"engine": {"name": "trtllm"}},
+    "measured layers": {"gpu": "rtx_4090"},
+    "ranks that tell their counts": {"parallelism": {"dp": 2}},
+    "ranks that don't": {
+        "parallelism": {"dp": 2},
+        "engine": {"name": "vllm", "version": "0.19.0"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_most_steps_of_a_calm_run_are_skipped(name):
     scenario = scenario_from(
         {
             "schema_version": 1,
             "llm": "llama-3.1-8b",
             "gpu": "h100_sxm",
-            "engine": {"name": "vllm", "version": "0.33.0"},
+            "policy": {"max_model_len": 1024, "gpu_memory_utilization": 0.95},
             "workload": {
                 "kind": "closed_loop",
                 "concurrency": 8,
@@ -65,6 +79,7 @@ def test_most_steps_of_a_calm_run_are_skipped():
                 "prompt_tokens": 300,
                 "output_tokens": 200,
             },
+            **CALM[name],
         }
     )
     result = assert_same(scenario)
