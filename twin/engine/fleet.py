@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock
-from twin.engine.cluster.pool import Pool
+from twin.engine.cluster.pool import Pool, nothing
 from twin.engine.data_parallel import (
     DataParallelReplica,
     LockstepRank,
@@ -42,6 +42,9 @@ from twin.scheduling.prompt_keys import PromptKeys
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
+Maker = tuple[Callable[[int], ServingInstance], Callable[[], None]]
+
+
 @dataclass(frozen=True, slots=True)
 class CoreKind:
     """What kind of engine cores a run has.
@@ -72,7 +75,7 @@ def pool_of_scenario(
     """
     scenario = pool.scenario
     spec, keys = scenario.file.parallelism, PromptKeys()
-    make = _maker(scenario, clock, parts, kind)
+    make, sync = _maker(scenario, clock, parts, kind)
 
     def build(number: int, first_core: int) -> ServingInstance:
         replica: ServingInstance
@@ -94,6 +97,7 @@ def pool_of_scenario(
         startup_s=pool.startup_s,
         autoscaler=pool.autoscaler,
         name=pool.name,
+        sync=sync,
     )
 
 
@@ -109,8 +113,8 @@ def _put_server_before(replica: ServingInstance, scenario: Scenario, host: HostC
 
 def _maker(
     scenario: Scenario, clock: Clock, parts: tuple[BatchTimer, HostCosts], kind: CoreKind
-) -> Callable[[int], ServingInstance]:
-    """Return what makes an engine core of its number."""
+) -> Maker:
+    """Return what makes an engine core of its number, and what brings all to the present."""
     timer, host = parts
     serving = serving_engine(scenario)
     if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
@@ -122,12 +126,12 @@ def _maker(
             return LazyReplica(clock, index, scheduler, timer, host)
         return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
 
-    return make
+    return make, nothing
 
 
 def _compiled_maker(
     scenario: Scenario, clock: Clock, parts: tuple[StepTimer, HostCosts], kind: CoreKind
-) -> Callable[[int], ServingInstance]:
+) -> Maker:
     # Here, since the package needs numba, which is optional and slow to import.
     from twin.engine.compiled.fleet import CompiledFleet
     from twin.engine.compiled.replica import CompiledReplica
@@ -138,7 +142,10 @@ def _compiled_maker(
     def make(index: int) -> ServingInstance:
         return CompiledReplica(clock, index, fleet, hears=kind.hears)
 
-    return make
+    def sync() -> None:
+        fleet.sync(clock.now)
+
+    return make, nothing if kind.hears else sync
 
 
 def gpus_of(scenario: Scenario, timer: BatchTimer) -> Gpus:

@@ -1,6 +1,7 @@
 """Gaps between the tokens of requests, in order of delivery at one engine core."""
 
 from array import array
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from twin.engine.result import Floats
 class GapLog:
     """Gaps between tokens as (gap, how often in a row): a step gives its whole batch one gap."""
 
-    __slots__ = ("_all", "_counts", "_runs", "_values")
+    __slots__ = ("_counts", "_noted", "_runs", "_values")
 
     def __init__(self) -> None:
-        self._all: Floats | None = None
+        self._noted: Callable[[], Floats] | None = None
         self._values, self._counts = array("d"), array("q")
         self._runs: list[tuple[int, Floats, int]] = []
 
@@ -33,14 +34,14 @@ class GapLog:
         """Add the gaps between these instants, each so many times."""
         self._runs.append((len(self._values), at_s, times))
 
-    def add_all(self, gaps_s: Floats) -> None:
-        """Add gaps that somebody else noted, all there are."""
-        self._all = gaps_s
+    def take_from(self, noted: Callable[[], Floats]) -> None:
+        """Return, when asked, what somebody else has noted: all there are."""
+        self._noted = noted
 
     def gaps(self) -> Floats:
         """Return all of them, one after another."""
-        if self._all is not None:
-            return self._all
+        if self._noted is not None:
+            return self._noted()
         values = np.array(self._values, dtype=np.float64)
         counts = np.array(self._counts, dtype=np.int64)
         parts, done = [], 0

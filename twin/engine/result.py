@@ -1,5 +1,6 @@
 """`SimulationResult`: request arrays and step arrays in SI units, nothing derived."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,6 +185,7 @@ class SimulationResult:
         notes: caveats the forecast carries, one sentence each.
         skipped_steps: steps that the fast engine took as part of a run, not one by one.
         steps_taken: steps there were.
+        later_itl_s: makes `itl_s` when it is asked for, if it was not given.
         stride: `steps` and `itl_s` keep one of so many of each engine core; 1: all, 0: none.
         time_by_source_s: GPU seconds by how their duration was obtained (`hwmodels.ops.Source`).
         events: what happened to replicas after the start.
@@ -206,9 +208,20 @@ class SimulationResult:
     steps_taken: int = -1
     stride: int = 1
 
+    later_itl_s: Callable[[], Floats] | None = None
+
     def __post_init__(self) -> None:
         if self.steps_taken < 0:
             object.__setattr__(self, "steps_taken", len(self.steps))
+        if self.later_itl_s is not None:
+            object.__delattr__(self, "itl_s")
+
+    def __getattr__(self, name: str) -> Any:
+        make = self.later_itl_s if name == "itl_s" else None
+        if make is None:
+            raise AttributeError(name)
+        object.__setattr__(self, "itl_s", make())
+        return self.itl_s
 
     events: ClusterEvents = field(default_factory=ClusterEvents)
     fleet: ReplicaTable | None = None

@@ -123,7 +123,8 @@ def _result(
     return SimulationResult(
         requests=table if horizon_s is None else _arrived(table, horizon_s),
         steps=engine.steps.table(),
-        itl_s=engine.requests.itl_s,
+        itl_s=np.empty(0),
+        later_itl_s=lambda: engine.requests.itl_s,
         prefix=PrefixTotals(
             queries=sum(c.queries for c in counters),
             hits=sum(c.hits for c in counters),

@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,22 @@ class BlockRun:
 
 
 RunColumn = int | Ints | BlockRun
+
+
+class StepLog(Protocol):
+    """Steps that somebody else recorded.
+
+    Attributes:
+        kept: how many it holds.
+        taken: how many there were.
+    """
+
+    kept: int
+    taken: int
+
+    def columns(self) -> dict[str, Any]:
+        """Return the steps, in any order, by column of `StepTable`."""
+        ...
 
 
 class StepRecorder:
@@ -56,13 +72,12 @@ class StepRecorder:
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
         self._busy_s = array("d")
-        self._attached: list[dict[str, Any]] = []
-        self._attached_steps = 0
+        self._attached: list[StepLog] = []
         self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[RunColumn, ...]]] = []
 
     def __len__(self) -> int:
         own = len(self._start_s) + sum(times[0].size for times, _ in self._runs)
-        return own + sum(int(columns["start_s"].size) for columns in self._attached)
+        return own + sum(log.kept for log in self._attached)
 
     def record(
         self, scheduled_s: float, start_s: float, end_s: float, counts: tuple[int, ...]
@@ -110,25 +125,25 @@ class StepRecorder:
         if self._keeps_last:
             self._busy_s.append(busy_s)
 
-    def attach(self, columns: dict[str, Any], steps: int) -> None:
-        """Add steps that somebody else recorded, by column, kept of so many."""
-        self._attached.append(columns)
-        self._attached_steps += steps
+    def attach(self, log: StepLog) -> None:
+        """Add steps that somebody else recorded."""
+        self._attached.append(log)
 
     @property
     def total(self) -> int:
         """Steps there were, kept or not."""
-        own = len(self) - sum(columns["start_s"].size for columns in self._attached)
+        own = len(self) - sum(log.kept for log in self._attached)
         taken = own if self._stride == 1 else sum(self._seen.values())
-        return taken + self._attached_steps
+        return taken + sum(log.taken for log in self._attached)
 
     def table(self) -> StepTable:
         """Return the arrays by time of scheduling, then replica, made when one is asked for."""
         return LaterStepTable(len(self), self._table)
 
     def _table(self) -> StepTable:
+        attached = [log.columns() for log in self._attached]
         scheduled, start_s, end_s = (
-            np.concatenate([np.array(column, dtype=np.float64), *runs, *self._of(name)])
+            np.concatenate([np.array(column, dtype=np.float64), *runs, *_of(attached, name)])
             for name, column, runs in zip(
                 ("scheduled_s", "start_s", "end_s"),
                 (self._scheduled_s, self._start_s, self._end_s),
@@ -138,7 +153,7 @@ class StepRecorder:
         )
         columns = {
             name: np.concatenate(
-                [np.array(column, dtype=np.int64), *self._run_counts(place), *self._of(name)]
+                [np.array(column, dtype=np.int64), *self._run_counts(place), *_of(attached, name)]
             )
             for place, (name, column) in enumerate(self._ints.items())
         }
@@ -150,9 +165,6 @@ class StepRecorder:
             busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
             **{name: column[order] for name, column in columns.items()},
         )
-
-    def _of(self, name: str) -> list[Any]:
-        return [columns[name] for columns in self._attached]
 
     def _run_times(self) -> list[list[Floats]]:
         return [[times[which] for times, _ in self._runs] for which in range(3)]
@@ -168,6 +180,10 @@ class StepRecorder:
         if len(rules) == len(values) and len({len(rule.taken) for rule in rules}) == 1:
             return [_written_out(rules, np.array(sizes, dtype=np.int64))]
         return [_column(value, size) for value, size in zip(values, sizes, strict=True)]
+
+
+def _of(attached: list[dict[str, Any]], name: str) -> list[Any]:
+    return [columns[name] for columns in attached]
 
 
 def _column(value: RunColumn, size: int) -> Ints:

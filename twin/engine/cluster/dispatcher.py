@@ -84,6 +84,9 @@ class Dispatcher(Listener):
             if self.nobody_there is not None:
                 self.nobody_there()
             return
+        if self._router.looks:
+            for pool in self._membership.pools:
+                pool.sync()
         member = ready[self._router.choose(request, ready)]
         if member.pool.accepts(request):
             state = RequestState(request, arrival_s=self._stamp(request.arrival_s))

@@ -37,6 +37,7 @@ class Member:
     Attributes:
         index, first_core: its numbers.
         life: where it stands.
+        load_requests: requests it was given that have not ended, as of its pool's last `sync`.
         instance: its engine; None: not built yet.
         started_s: when it was last started.
         paid_s: seconds of its lives before this one.
@@ -47,9 +48,9 @@ class Member:
     """
 
     __slots__ = (
-        "_clock", "_ended", "_held", "_records", "down_s", "first_core", "index", "instance",
+        "_clock", "_ended", "_records", "down_s", "first_core", "index", "instance",
         "life",
-        "lives", "paid_s", "pool", "returns", "started_s", "turn",
+        "lives", "load_requests", "paid_s", "pool", "returns", "started_s", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -63,19 +64,12 @@ class Member:
         self.index, self.first_core = numbers
         self.pool = pool
         self.life = Life.GONE
-        self._held = self.turn = self.lives = 0
+        self.load_requests = self.turn = self.lives = 0
         self.instance: ServingInstance | None = None
         self.started_s = self.paid_s = 0.0
         self.down_s: float | None = None
         self.returns = False
         self._clock, self._records, self._ended = clock, records, ended
-
-    @property
-    def load_requests(self) -> int:
-        """Requests it was given that have not ended."""
-        if self.instance is not None:
-            self.instance.sync()
-        return self._held
 
     @property
     def is_there(self) -> bool:
@@ -130,21 +124,21 @@ class Member:
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""
         instance = self.instance or self._build()
-        self._held += 1
+        self.load_requests += 1
         return instance.submit(state)
 
     def crash(self) -> list[RequestState]:
         """Lose everything its engine holds; return the requests, in its order."""
         if self.instance is None:
             return []
-        self._held = 0
+        self.load_requests = 0
         return self.instance.crash()
 
     def abort(self, state: RequestState) -> bool:
         """Take a request back; False: it has ended already."""
         if self.instance is None or not self.instance.abort(state):
             return False
-        self._held -= 1
+        self.load_requests -= 1
         return True
 
     def _build(self) -> ServingInstance:
@@ -163,7 +157,7 @@ class Member:
         ended = self._ended
 
         def on_end(request: Request, end_s: float) -> None:
-            self._held -= 1
+            self.load_requests -= 1
             ended(self, request, end_s)
 
         return on_end

@@ -11,6 +11,10 @@ Admission = Callable[[Request], bool]
 """Whether the server takes a request (it answers 400 otherwise)."""
 
 
+def nothing() -> None:
+    """Replicas that the clock drives are always there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """What replicas of one kind have in common.
@@ -24,6 +28,7 @@ class Pool:
         startup_s: from the decision to start a replica until it takes requests.
         autoscaler: how many there are later; None: as many as at the start.
         name: how reports call it.
+        sync: lets passive replicas come to the present instant, before they are looked at.
     """
 
     replicas: int
@@ -34,6 +39,7 @@ class Pool:
     startup_s: float = 0.0
     autoscaler: AutoscalerSpec | None = None
     name: str = ""
+    sync: Callable[[], None] = nothing
 
 
 def pool_of(replicas: Sequence[ServingInstance], accepts: Admission) -> Pool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +27,10 @@ _ROWS, _BLOCKS = 1024, 65536
 _BY_REPLICA = (
     "replica", "block", "hash", "running", "plan", "flight", "by_source",
 )  # fmt: skip
-_TOLD = [
-    "scheduled_s", "first_token_s", "last_token_s", "finish_s", "delivered", "cached_tokens",
-    "preemptions",
-]  # fmt: skip
+_TOLD = tuple(
+    (layout.REQUEST.names or ()).index(name)
+    for name in ("delivered", "cached_tokens", "preemptions")
+)
 _ID_LIMIT = 2**38  # a segment id and a block index share 63 bits
 
 
@@ -96,7 +97,10 @@ class CompiledFleet:
 
     def put_off(self, replica: int, state: RequestState, at_s: float) -> None:
         """Hand a request to a replica when it next advances; calls come in order of time."""
-        self._pending.append((replica, state, at_s))
+        if at_s == self._stands_at_s and not self._pending:
+            self.submit(replica, self.take(state), at_s)
+        else:
+            self._pending.append((replica, state, at_s))
 
     def submit(self, replica: int, row: int, at_s: float) -> None:
         """Hand a request to a replica that has been advanced to now."""
@@ -123,14 +127,18 @@ class CompiledFleet:
 
     def advance_all(self, until_s: float) -> None:
         """Advance all replicas to an instant, what happens at it excluded."""
-        if until_s == self._stands_at_s and not self._pending:
-            return
         self._stands_at_s = until_s
         self.flush()
         why = 0
         while why >= 0:
             why, replica = loop.advance_all(self.table(), until_s)
             self._help(why, replica)
+
+    def sync(self, now_s: float) -> None:
+        """Advance all replicas to an instant, once, and tell who has ended."""
+        if now_s != self._stands_at_s or self._pending:
+            self.advance_all(now_s)
+            self.tell()
 
     def advance(self, replica: int, until_s: float) -> bool:
         """Advance a replica to an instant, excluded, or till requests end; whether they did."""
@@ -175,8 +183,10 @@ class CompiledFleet:
         if self.records is None:
             return
         requests = self.records[0]
-        for row, values in zip(rows, self.state.request[rows][_TOLD].tolist(), strict=True):
-            scheduled_s, first_s, last_s, finish_s, delivered, cached, preemptions = values
+        for row in rows:
+            values = self.state.request[row].item()
+            _, scheduled_s, first_s, last_s, finish_s = values[:5]
+            delivered, cached, preemptions = (values[place] for place in _TOLD)
             requests.scheduled_s[row], requests.first_token_s[row] = scheduled_s, first_s
             requests.last_token_s[row], requests.output_tokens[row] = last_s, delivered
             state = self.states[row]
@@ -192,10 +202,10 @@ class CompiledFleet:
         self.advance_all(horizon_s)
         self._write_all_back(requests)
         cores = np.array([member.index for member in self.members])
-        taken = int(self.state.replica["steps"][: cores.size].sum())
-        steps.attach(written.step_columns(self, cores), taken)
-        for core, gaps_s in zip(cores.tolist(), written.gaps_by_row(self), strict=True):
-            requests.gaps_of(core).add_all(gaps_s)
+        log = written.Log(self, cores)
+        steps.attach(log)
+        for row, core in enumerate(cores.tolist()):
+            requests.gaps_of(core).take_from(partial(log.gaps, row))
 
     def _write_all_back(self, requests: RequestRecorder) -> None:
         """Write back whoever was not yet; nobody hears of their ends any more."""

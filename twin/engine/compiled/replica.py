@@ -179,8 +179,7 @@ class CompiledReplica:
         if self._hears:
             self._fleet.advance(self._row, self._clock.now)
         else:
-            self._fleet.advance_all(self._clock.now)
-            self._fleet.tell()
+            self._fleet.sync(self._clock.now)
 
     def _arm(self) -> None:
         """Set the alarm for the first instant at which a request may end."""

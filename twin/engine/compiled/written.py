@@ -1,5 +1,6 @@
 """What compiled replicas logged, as arrays: every step, every gap between tokens."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,31 +18,43 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def step_columns(fleet: "CompiledFleet", cores: Any) -> dict[str, Any]:
-    """Return every step of a fleet, in no particular order, by column of `StepTable`.
+class Log:
+    """The log of a fleet, written out when it is asked for.
 
-    `cores`: numbers of the engine cores by row.
+    Args:
+        fleet: which.
+        cores: numbers of the engine cores by row.
+
+    Attributes:
+        kept: steps that it holds.
+        taken: steps there were.
     """
-    longest, of_runs = _runs(fleet)
-    out = np.zeros(int(fleet.state.counter[layout.STEPS]) + of_runs, layout.STEP)
-    expand.step_rows(fleet.table(), out, np.zeros((longest, 5)))
-    columns = {ours: out[theirs] for ours, theirs in _COLUMNS.items()}
-    columns["replica"] = cores[columns["replica"]]
-    return columns
 
+    def __init__(self, fleet: "CompiledFleet", cores: Any) -> None:
+        self._fleet, self._cores = fleet, cores
+        steps = fleet.state.run["steps"][: fleet.state.counter[layout.RUNS]]
+        self._longest = int(steps.max(initial=1))
+        self.kept = int(fleet.state.counter[layout.STEPS] + steps.sum())
+        self.taken = int(fleet.state.replica["steps"][: cores.size].sum())
 
-def gaps_by_row(fleet: "CompiledFleet") -> list[Any]:
-    """Return the gaps between tokens of each replica, in order of delivery."""
-    counts = np.zeros(len(fleet.members), dtype=np.int64)
-    expand.gap_counts(fleet.table(), counts)
-    ends = np.cumsum(counts)
-    out = np.zeros(int(ends[-1]) if ends.size else 0)
-    longest, _ = _runs(fleet)
-    expand.write_gaps(fleet.table(), ends - counts, out, np.zeros((longest, 5)))
-    return np.split(out, ends[:-1])
+    def columns(self) -> dict[str, Any]:
+        """Return the steps, in no particular order, by column of `StepTable`."""
+        out = np.zeros(self.kept, layout.STEP)
+        expand.step_rows(self._fleet.table(), out, np.zeros((self._longest, 5)))
+        columns = {ours: out[theirs] for ours, theirs in _COLUMNS.items()}
+        columns["replica"] = self._cores[columns["replica"]]
+        return columns
 
+    def gaps(self, row: int) -> Any:
+        """Return the gaps between tokens of a replica, in order of delivery."""
+        return self._gaps[row]
 
-def _runs(fleet: "CompiledFleet") -> tuple[int, int]:
-    """Return the steps of the longest run of decode steps, and those of all runs."""
-    steps = fleet.state.run["steps"][: fleet.state.counter[layout.RUNS]]
-    return int(steps.max(initial=1)), int(steps.sum())
+    @cached_property
+    def _gaps(self) -> list[Any]:
+        counts = np.zeros(self._cores.size, dtype=np.int64)
+        expand.gap_counts(self._fleet.table(), counts)
+        ends = np.cumsum(counts)
+        out = np.zeros(int(ends[-1]) if ends.size else 0)
+        room = np.zeros((self._longest, 5))
+        expand.write_gaps(self._fleet.table(), ends - counts, out, room)
+        return np.split(out, ends[:-1])

@@ -30,7 +30,12 @@ class Routable(Protocol):
 
 
 class Router(Protocol):
-    """Chooses a replica for each request, in the order in which they come."""
+    """Chooses a replica for each request, in the order in which they come.
+
+    `looks`: it asks replicas about themselves, and not only how many there are.
+    """
+
+    looks: bool
 
     def choose(self, request: Request, replicas: Sequence[Routable]) -> int:
         """Return the place in `replicas` of the one that gets `request`.

@@ -12,6 +12,8 @@ _requests = attrgetter("load_requests")
 class LeastRequests:
     """Of equal ones the first. (SGLang Model Gateway and NGINX call it least connections.)"""
 
+    looks = True
+
     def choose(self, request: Request, replicas: Sequence[Routable]) -> int:
         """See `Router.choose`."""
         del request

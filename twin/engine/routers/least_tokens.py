@@ -12,6 +12,8 @@ class LeastTokens:
     How long an answer will be nobody in front of an engine knows.
     """
 
+    looks = True
+
     def choose(self, request: Request, replicas: Sequence[Routable]) -> int:
         """See `Router.choose`."""
         del request

@@ -16,6 +16,8 @@ class PowerOfTwo:
         draws: its random numbers.
     """
 
+    looks = True
+
     def __init__(self, draws: Uniforms) -> None:
         self._draws = draws
 

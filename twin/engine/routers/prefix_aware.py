@@ -22,6 +22,8 @@ class PrefixAware:
         spec: the thresholds.
     """
 
+    looks = True
+
     def __init__(self, spec: PrefixAwareRouter) -> None:
         self._spec = spec
 

@@ -14,6 +14,8 @@ class RandomChoice:
         draws: its random numbers.
     """
 
+    looks = False
+
     def __init__(self, draws: Uniforms) -> None:
         self._draws = draws
 

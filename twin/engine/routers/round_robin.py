@@ -9,6 +9,8 @@ from twin.request import Request
 class RoundRobin:
     """Takes the replicas in turn."""
 
+    looks = False
+
     def __init__(self) -> None:
         self._next = 0
 

@@ -18,6 +18,8 @@ class SessionSticky:
     the fewest requests.
     """
 
+    looks = True
+
     def __init__(self) -> None:
         self._home: dict[int, int] = {}
 
