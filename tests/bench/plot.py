@@ -94,7 +94,7 @@ def panel(name, rows):
     label = {"text": {"field": "cpu_s", "type": "quantitative", "format": ".2f"}}
     return {
         "title": {"text": f"By {title[0].lower()}{title[1:]}", "subtitle": subtitle},
-        "width": 230,
+        "width": 270,
         "height": 200,
         "data": {"values": rows},
         "encoding": encoding,
@@ -122,7 +122,7 @@ def figure(found):
             "subtitle": f"One core of {machine()}, Python {platform.python_version()}",
         },
         "hconcat": [panel(name, of) for name, of in rows.items()],
-        "spacing": 24,
+        "spacing": 20,
     }
 
 
