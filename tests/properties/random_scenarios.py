@@ -2,6 +2,9 @@
 
 import random
 
+from tests.properties.random_engines import draw_engine
+
+LLM = "llama-3.1-8b"
 ROUTERS = (
     "round_robin",
     "random",
@@ -20,7 +23,7 @@ def random_scenario(seed):
     policy = _policy(rng)
     data = {
         "schema_version": 1,
-        "llm": "llama-3.1-8b",
+        "llm": LLM,
         "gpu": rng.choice(["h100_sxm", "a100_sxm", "l40s"]),
         "engine": {"name": "vllm", "version": "0.33.0"},
         "policy": policy,
@@ -30,8 +33,12 @@ def random_scenario(seed):
     }
     if rng.random() < 0.2:
         data["horizon_s"] = rng.uniform(0.5, 5)
-    # A stream of its own: what it draws leaves the rest of a seed's scenario as it is.
+    # Streams of their own: what one draws leaves the rest of a seed's scenario as it is.
+    draw_engine(random.Random(f"engine {seed}"), data)
     data["cluster"] = random_cluster(random.Random(f"cluster {seed}"), data["cluster"]["replicas"])
+    if data["llm"] != LLM:  # few GPUs hold the others
+        for pool in data["cluster"].get("pools", ()):
+            pool.pop("gpu", None)
     clients = random_clients(random.Random(f"clients {seed}"))
     if clients is not None:
         data["clients"] = clients

@@ -15,6 +15,8 @@ SEEDS = 25
 class Probe:
     """A router that asks everybody about everything before it takes replicas in turn."""
 
+    looks = True
+
     def __init__(self, counted):
         self.asked, self._turn, self._counted = [], routers.RoundRobin(), counted
 
@@ -28,7 +30,8 @@ class Probe:
     def _loads(self, member, request):
         instance = member.instance
         if instance is not None:
-            assert member.load_requests == instance.load_requests
+            # SGLang and TensorRT-LLM keep who is given up until its next result.
+            assert member.load_requests <= instance.load_requests
         loads = member.load_requests, member.load_tokens, member.waiting_requests, member.kv_usage
         return (*loads, member.cached_prefix_tokens(request))
 
@@ -55,7 +58,7 @@ def asked_on(monkeypatch, data, engine):
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_on_vllm(monkeypatch, seed):
+def test_on_random_scenarios(monkeypatch, seed):
     data = random_scenario(5000 + seed)
     plain = asked_on(monkeypatch, data, "reference")
     assert asked_on(monkeypatch, data, "fast") == plain

@@ -14,7 +14,7 @@ from typing import Any
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
-from twin.engine.gpu import Gpus
+from twin.engine.fast import FastReplica
 from twin.engine.in_flight import InFlight, batch_shape
 from twin.engine.lockstep import Lockstep, SharedGpus
 from twin.engine.rank_balancer import Coordinator, RankBalancer
@@ -156,16 +156,12 @@ class LockstepRank(Replica):
 class ReportingRank(Replica):
     """An engine core of its own pace that tells the coordinator its counts."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        index: int,
-        scheduler: Scheduler,
-        parts: tuple[Gpus, HostCosts],
-        group: tuple[int, Coordinator],
-    ) -> None:
-        super().__init__(clock, index, scheduler, *parts)
-        self._rank, self._coordinator = group
+    _rank: int
+    _coordinator: Coordinator
+
+    def join(self, rank: int, coordinator: Coordinator) -> None:
+        """Be one of the coordinator's ranks; before the rank runs."""
+        self._rank, self._coordinator = rank, coordinator
 
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         super()._process(plan, requests, on_end)
@@ -174,6 +170,13 @@ class ReportingRank(Replica):
     def _drain(self) -> None:
         super()._drain()
         report(self, self._rank, _NO_STEP, self._coordinator, self._clock.now)
+
+
+class FastReportingRank(ReportingRank, FastReplica):
+    """As `ReportingRank`, walking through runs of decode steps at once.
+
+    Counts don't change in such a run, and telling the same counts again changes nothing.
+    """
 
 
 class DataParallelReplica:

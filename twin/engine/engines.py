@@ -17,7 +17,7 @@ from twin.llm.step_time import StepTimer
 from twin.request import Request
 from twin.scenario import Scenario
 from twin.scheduling import VllmV1Scheduler
-from twin.scheduling.base import Scheduler
+from twin.scheduling.base import QuietScheduler
 from twin.scheduling.limits import SchedulerLimits
 from twin.scheduling.sglang import SglangLimits, SglangScheduler
 from twin.scheduling.trtllm import (
@@ -50,7 +50,7 @@ class ServingEngine:
         steps_with_prefill_are_captured: in pieces at least; else they run eagerly.
     """
 
-    scheduler: Callable[[Scenario], Scheduler]
+    scheduler: Callable[[Scenario], QuietScheduler]
     accepts: Callable[[Scenario], Callable[[Request], bool]]
     capture_sizes: Callable[[Scenario], tuple[int, ...]]
     steps_with_prefill_are_captured: bool = True

@@ -7,53 +7,27 @@ schedule call that would have seen it. Results are those of `twin.engine.replica
 
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from hwmodels.host import HostCosts
 from twin.engine.clock import Clock, Event
-from twin.engine.gpu import OneStage
+from twin.engine.gpu import DecodeTimer, OneStage
 from twin.engine.in_flight import InFlight
 from twin.engine.quiet_run import HostTimes, RunTimes, one_ahead, one_by_one
 from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import Replica
 from twin.engine.step_recorder import StepRecorder
-from twin.llm.decode_run import DecodeRun
-from twin.llm.step_time import StepTimer
+from twin.llm.decode_run import DecodeTimes
 from twin.request import RequestState
-from twin.scheduling.base import Scheduler
+from twin.scheduling.base import QuietScheduler
+from twin.step import BatchShape, StepPlan
 
 FEWEST_STEPS = 4
 """A shorter run costs more as a whole than step by step."""
 
 _MOST_STEPS = 4096
 """Runs are cut so that what is known ahead stays small."""
-
-
-class QuietScheduler(Scheduler, Protocol):
-    """A scheduler that knows runs of decode steps ahead (`twin.scheduling.quiet_run`)."""
-
-    @property
-    def running(self) -> list[RequestState]:
-        """The running requests in order."""
-        ...
-
-    def quiet_calls(self) -> int:
-        """Return how many calls from now on are decodes of all running requests, at least."""
-        ...
-
-    def skip_calls(self, calls: int) -> list[int]:
-        """Advance by that many; return the KV blocks each of them takes."""
-        ...
-
-    def blocks_taken(self, calls: int) -> int:
-        """Return the KV blocks that so many of them take, without taking them."""
-        ...
-
-    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
-        """See `Scheduler.cached_prefix_keys`: what it would be after so many of them."""
-        ...
 
 
 Keep = Callable[["Ride", int, int], None]
@@ -67,13 +41,13 @@ class Ride:
 
     __slots__ = ("decodes", "keep", "kept", "stopped", "times")
 
-    def __init__(self, times: RunTimes, decodes: DecodeRun, keep: Keep) -> None:
+    def __init__(self, times: RunTimes, decodes: DecodeTimes, keep: Keep) -> None:
         self.times, self.decodes, self.kept, self.keep = times, decodes, len(times), keep
         self.stopped = False
 
 
 class FastReplica(Replica):
-    """As `Replica`, for one stage of GPUs timed by operations.
+    """As `Replica`, for one stage of GPUs.
 
     Args:
         clock, index, scheduler, gpus, host: see `Replica`.
@@ -85,13 +59,13 @@ class FastReplica(Replica):
         clock: Clock,
         index: int,
         scheduler: QuietScheduler,
-        timer: StepTimer,
+        timer: DecodeTimer,
         host: HostCosts,
     ) -> None:
         self._stage = OneStage(timer)
         super().__init__(clock, index, scheduler, self._stage, host)
         self._quiet: QuietScheduler = scheduler
-        self._step_timer = timer
+        self._decode_timer = timer
         self._ride: Ride | None = None
         self._resume: Event | None = None
         self._alarm: Event | None = None
@@ -179,35 +153,34 @@ class FastReplica(Replica):
         in_flight, scheduler = self._in_flight, self._quiet
         if self.delivery is not None or len(in_flight) != scheduler.queue_depth - 1:
             return None
-        seqs = len(scheduler.running)
-        if in_flight:
-            plan = in_flight[0].plan
-            if in_flight[0].empty or not seqs == plan.total_tokens == len(plan.samples):
-                return None
+        if in_flight and (in_flight[0].empty or not only_decodes(in_flight[0].plan)):
+            return None
         calls = scheduler.quiet_calls()
         if calls < FEWEST_STEPS:
             return None
-        kv_tokens = sum(state.num_computed for state in scheduler.running)
+        states = scheduler.running
+        if in_flight and in_flight[0].plan.samples != states:
+            return None
 
         def keep(ride: Ride, launched: int, seen: int) -> None:
             self._keep(ride, launched, seen, (requests, steps))
 
-        flying = (in_flight[0].end_s, seqs) if in_flight else None
-        return self._walk(self._ride_ahead((seqs, kv_tokens, calls), flying, keep))
+        flying = (in_flight[0].end_s, len(states)) if in_flight else None
+        return self._walk(self._ride_ahead(next_decode(states), calls, flying, keep))
 
     def _ride_ahead(
-        self, batch: tuple[int, int, int], flying: tuple[float, int] | None, keep: Keep
+        self, first: BatchShape, calls: int, flying: tuple[float, int] | None, keep: Keep
     ) -> Ride:
-        """Return the run of (sequences, KV tokens they hold, schedule calls) from now on.
+        """Return the run of so many schedule calls from now on.
 
         Args:
-            batch: see above.
+            first: the shape of its first step.
+            calls: see above.
             flying: (end, sequences) of the step in flight; None: there is none.
             keep: writes down what was done of it.
         """
-        seqs, kv_tokens, calls = batch
-        decodes = DecodeRun(self._step_timer, seqs, kv_tokens + seqs, min(calls, _MOST_STEPS))
-        host, now = self._host, self._clock.now
+        decodes = self._decode_timer.decode_run(first, min(calls, _MOST_STEPS))
+        host, now, seqs = self._host, self._clock.now, first.decode_seqs
         times = HostTimes(host.launch_s(seqs), host.wake_s, host.process_s(seqs))
         if flying is not None:
             end_s, before = flying
@@ -285,13 +258,13 @@ class FastReplica(Replica):
             self._held_tokens += seen * len(states)
         if not launched:
             return
-        free = self._quiet.free_blocks
+        free, running = self._quiet.free_blocks, self._quiet.num_running
         taken = np.add.accumulate(np.array(self._quiet.skip_calls(launched), dtype=np.int64))
         used = self._quiet.usable_blocks - free + taken
         steps.record_run(
             (times.call_s[:launched], times.start_s[:launched], times.end_s[:launched]),
             (
-                self.index, 0, len(states), len(states), self._quiet.num_waiting, used, 0,
+                self.index, 0, len(states), running, self._quiet.num_waiting, used, 0,
                 ride.decodes.bound(launched),
             ),
         )  # fmt: skip
@@ -308,3 +281,14 @@ class FastReplica(Replica):
         self._stage.busy_until(end_s)
         self.skipped_steps += launched
         return end_s
+
+
+def only_decodes(plan: StepPlan) -> bool:
+    """Whether every token of a step is a sequence's only one, and samples the next."""
+    return plan.total_tokens == len(plan.samples) == len(plan.scheduled)
+
+
+def next_decode(states: list[RequestState]) -> BatchShape:
+    """Return the shape of a step in which all of these compute one more token."""
+    seqs, held = len(states), [state.num_computed for state in states]
+    return BatchShape((), seqs, sum(held) + seqs, max(held) + 1, seqs, min(held) + 1)

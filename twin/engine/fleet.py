@@ -8,11 +8,13 @@ from twin.engine.clock import Clock
 from twin.engine.cluster.pool import Pool, nothing
 from twin.engine.data_parallel import (
     DataParallelReplica,
+    FastReportingRank,
     LockstepRank,
     ReportingRank,
 )
 from twin.engine.delivery import DeliveryQueue
 from twin.engine.engines import front_end_event_s, serving_engine, vllm_limits
+from twin.engine.fast import FastReplica
 from twin.engine.front_end import FrontEnd
 from twin.engine.gpu import Gpus, OneStage, Pipeline
 from twin.engine.lazy.replica import LazyReplica
@@ -82,7 +84,8 @@ def pool_of_scenario(
         if spec.dp == 1:
             replica = make(first_core)
         else:
-            replica = _data_parallel(scenario, clock, (number, first_core), parts)
+            place = number, first_core
+            replica = _data_parallel(scenario, clock, place, parts, fast=kind.fast)
         for core in replica.engines:
             core.prompt_keys = keys
         _put_server_before(replica, scenario, parts[1])
@@ -116,17 +119,30 @@ def _maker(
 ) -> Maker:
     """Return what makes an engine core of its number, and what brings all to the present."""
     timer, host = parts
-    serving = serving_engine(scenario)
     if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
         return _compiled_maker(scenario, clock, (timer, host), kind)
 
     def make(index: int) -> ServingInstance:
-        scheduler = serving.scheduler(scenario)
-        if kind.fast and isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
-            return LazyReplica(clock, index, scheduler, timer, host)
-        return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+        return _engine_core(scenario, clock, index, parts, fast=kind.fast)
 
     return make, nothing
+
+
+def _engine_core(
+    scenario: Scenario,
+    clock: Clock,
+    index: int,
+    parts: tuple[BatchTimer, HostCosts],
+    *,
+    fast: bool,
+) -> Replica:
+    timer, host = parts
+    scheduler = serving_engine(scenario).scheduler(scenario)
+    if not fast or isinstance(timer, PipelineTimer):
+        return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
+    if isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
+        return LazyReplica(clock, index, scheduler, timer, host)
+    return FastReplica(clock, index, scheduler, timer, host)
 
 
 def _compiled_maker(
@@ -170,6 +186,8 @@ def _data_parallel(
     clock: Clock,
     place: tuple[int, int],
     parts: tuple[BatchTimer, HostCosts],
+    *,
+    fast: bool,
 ) -> DataParallelReplica:
     dp = scenario.file.parallelism.dp
     index, first_core = place
@@ -177,28 +195,42 @@ def _data_parallel(
     newer = version >= _IN_FLIGHT_FLOOR_FROM
     lockstep = scenario.arch.moe is not None
     coordinator = Coordinator(dp, settles=lockstep)
-    # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
-    reports = lockstep or newer
     numbers = range(first_core, first_core + dp)
-    make = serving_engine(scenario).scheduler
-
-    def gpus() -> Gpus:
-        return gpus_of(scenario, parts[0])
-
     ranks: list[Replica]
     if lockstep:
+        make = serving_engine(scenario).scheduler
         shared = Lockstep(clock, dp, group_timer(scenario, parts[0]))
         ranks = [
             LockstepRank(clock, number, make(scenario), parts[1], (rank, shared, coordinator))
             for rank, number in enumerate(numbers)
         ]
-    elif reports:
+    elif newer:
         ranks = [
-            ReportingRank(clock, number, make(scenario), (gpus(), parts[1]), (rank, coordinator))
+            _reporting_rank(scenario, clock, number, parts, (rank, coordinator), fast)
             for rank, number in enumerate(numbers)
         ]
     else:
-        ranks = [Replica(clock, number, make(scenario), gpus(), parts[1]) for number in numbers]
+        # In 0.19.0 only ranks in lockstep tell the coordinator their counts.
+        ranks = [_engine_core(scenario, clock, number, parts, fast=fast) for number in numbers]
     score = in_flight_floor if newer else waiting_weighs_four
     balancer = RankBalancer(coordinator, score, rotates=newer)
     return DataParallelReplica(clock, index, ranks, balancer)
+
+
+def _reporting_rank(
+    scenario: Scenario,
+    clock: Clock,
+    index: int,
+    parts: tuple[BatchTimer, HostCosts],
+    place: tuple[int, Coordinator],
+    fast: bool,
+) -> ReportingRank:
+    timer, host = parts
+    scheduler = serving_engine(scenario).scheduler(scenario)
+    rank: ReportingRank
+    if fast and not isinstance(timer, PipelineTimer):
+        rank = FastReportingRank(clock, index, scheduler, timer, host)
+    else:
+        rank = ReportingRank(clock, index, scheduler, gpus_of(scenario, timer), host)
+    rank.join(*place)
+    return rank

@@ -14,6 +14,7 @@ needs them or not (0.33.0, `PPHandler`).
 from collections import deque
 from typing import Protocol
 
+from twin.llm.decode_run import DecodeTimes
 from twin.llm.pipeline_timer import PipelineTimer
 from twin.llm.step_time import Split, StepTime
 from twin.step import BatchShape
@@ -24,6 +25,19 @@ class Timer(Protocol):
 
     def time(self, shape: BatchShape) -> StepTime:
         """Return the duration of one forward pass."""
+        ...
+
+
+class DecodeTimer(Timer, Protocol):
+    """A timer that knows the steps of a batch that only decodes ahead."""
+
+    def decode_run(self, first: BatchShape, steps: int) -> DecodeTimes:
+        """Return the times of so many steps of one batch, each as `time` gives it.
+
+        Args:
+            first: shape of the first; in each further one every context is a token longer.
+            steps: how many.
+        """
         ...
 
 

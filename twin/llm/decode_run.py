@@ -1,15 +1,41 @@
 """Durations of a run of decode steps in arrays, bit for bit as `StepTimer.time` gives them."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twin.llm.decode_piece import DecodePiece
-from twin.llm.step_time import StepTimer
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class DecodeTimes(Protocol):
+    """What is known ahead of consecutive decode-only steps of one batch.
+
+    Attributes:
+        seconds: of each step, shape (steps,).
+    """
+
+    seconds: Floats
+
+    def bound(self, steps: int) -> int | Ints:
+        """Return what limits each of the first steps: one number if it is the same for all."""
+        ...
+
+    def by_source(self, steps: int) -> list[float]:
+        """Return the seconds of the first steps by how they were obtained, to the last few bits."""
+        ...
+
+
+class PieceTimer(Protocol):
+    """A timer whose decode steps lie on lines."""
+
+    def decode_piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
+        """Return the line from here on."""
+        ...
 
 
 @dataclass(slots=True)
@@ -75,7 +101,7 @@ class DecodeRun:
 
     __slots__ = ("_parts", "seconds")
 
-    def __init__(self, timer: StepTimer, seqs: int, first_kv: int, steps: int) -> None:
+    def __init__(self, timer: PieceTimer, seqs: int, first_kv: int, steps: int) -> None:
         self._parts: list[DecodePart] = []
         kv, left = first_kv, steps
         while left:

@@ -11,11 +11,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", float, Floats)
 Point = tuple[int, int, int, int]
 """(prefill chunk, KV before it, decoding sequences, KV of each), tokens and counts."""
 
@@ -39,7 +41,7 @@ class AttentionRoofline:
     hbm_bytes_per_s: float
     flops_per_s: float
 
-    def seconds(self, chunk: float, history: float, seqs: float, kv: float) -> float:
+    def seconds(self, chunk: float, history: float, seqs: float, kv: Number) -> Number:
         """Return the time for a chunk after `history` tokens beside `seqs` decodes over `kv`."""
         pairs = chunk * (history + 0.5 * chunk) + seqs * kv
         moved = (chunk + history + seqs * kv) * self.kv_bytes_per_token
@@ -83,6 +85,14 @@ class AttentionGrid:
             ratio
         )
 
+    def decode_seconds(self, seqs: int, kv: Floats) -> Floats:
+        """Return `seconds` of decodes alone by KV of each, shape (n,) as `kv`."""
+        ratios = self._decode.log_ratios(0.0, seqs, kv)
+        # NumPy's exp may differ from the library's in the last bit.
+        factors = np.array([math.exp(ratio) for ratio in ratios.tolist()])
+        seconds: Floats = self._roofline.seconds(0.0, 0.0, seqs, kv) * factors
+        return seconds
+
     def _slice(
         self, points: NDArray[np.int64], seconds: Floats, chunk: int, *, decodes: bool
     ) -> "_Slice":
@@ -125,6 +135,25 @@ class _Slice:
                 row = values[a][b]
                 along = row[k] * (1 - w) + (row[k + 1] * w if w else 0.0)
                 total += share_a * share_b * along
+        return total
+
+    def log_ratios(self, history: float, seqs: float, kv: Floats) -> Floats:
+        """Return `log_ratio` by KV of each decode, shape (n,) as `kv`."""
+        axis = self._axes[2]
+        (i, u), (j, v) = _place(self._axes[0], history), _place(self._axes[1], seqs)
+        x = np.array([math.log2(value) for value in (kv + 1.0).tolist()])
+        last = len(axis) - 1
+        low = np.clip(np.searchsorted(axis, x, side="right") - 1, 0, last)
+        high, knots = np.minimum(low + 1, last), np.array(axis)
+        between = (x > axis[0]) & (x < axis[last])
+        width = np.where(between, knots[high] - knots[low], 1.0)
+        w = np.where(between, (x - knots[low]) / width, 0.0)
+        total: Floats = np.zeros(x.size)
+        for a, share_a in ((i, 1 - u), (i + 1, u)):
+            for b, share_b in ((j, 1 - v), (j + 1, v)):
+                if share_a and share_b:
+                    row = np.array(self._values[a][b])
+                    total += share_a * share_b * (row[low] * (1 - w) + row[high] * w)
         return total
 
 

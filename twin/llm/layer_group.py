@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hwmodels.ops import Bound
 from twin.llm.cuda_graphs import padded
 from twin.llm.layer_parts import BF16_BYTES
-from twin.llm.layer_timer import LayerSum, LayerTimer, moe_of
+from twin.llm.layer_sum import LayerSum
+from twin.llm.layer_timer import LayerTimer, moe_of
 from twin.llm.op_sum import BOUNDS
 from twin.llm.step_time import StepTime
 from twin.step import BatchShape

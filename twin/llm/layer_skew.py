@@ -13,6 +13,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 _LABEL = re.compile(r"[a-zA-Z]+(<=|>|=)(\d+)(k?)%?")
 
 Key = tuple[int, int, int, int, int]
@@ -56,6 +62,23 @@ class SkewFit:
         nearest = min(self._chunks, key=lambda known: abs(known - chunk))
         key = (nearest, places[0], places[1], places[2], places[3])
         return self._alphas.get(key, self._default)
+
+    def alphas(self, seqs: int, means: Floats, shortest: Ints, longest: Ints) -> Floats:
+        """Return `alpha` of decode-only steps, shape (n,) as the other arrays."""
+        found: Floats = np.zeros(means.size)
+        if not self._alphas:
+            return found
+        shares = 100.0 * (means - shortest) / (longest - shortest)
+        places = [
+            np.minimum(np.searchsorted(edges, values), len(edges) - 1).tolist()
+            for edges, values in zip(self._edges[1:3], (shares, longest), strict=True)
+        ]
+        steps = list(zip(*places, strict=True))
+        starts = [0] + [i for i in range(1, len(steps)) if steps[i] != steps[i - 1]]
+        for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+            lengths = seqs, float(means[start]), int(shortest[start]), int(longest[start])
+            found[start:end] = self.alpha(0, 0, lengths)
+        return found
 
 
 def _edge(label: str) -> float:

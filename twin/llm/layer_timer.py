@@ -11,7 +11,8 @@ graph costs (decode-only steps of two replayed runs agree within 1-3 %, see `doc
 step with prefill is no full graph; its kernels wait for one another as in a stream.
 """
 
-from dataclasses import dataclass
+import numpy as np
+from numpy.typing import NDArray
 
 from hwmodels.collectives import collective_cost
 from hwmodels.efficiency import EFFICIENCIES
@@ -31,10 +32,14 @@ from twin.llm.layer_parts import (
     head_lines,
     skew_fit,
 )
+from twin.llm.layer_run import LayerRun
+from twin.llm.layer_sum import LayerSum
 from twin.llm.op_sum import BOUNDS, SOURCES
 from twin.llm.stages import WHOLE, Ends
 from twin.llm.step_time import StepTime
 from twin.step import BatchShape
+
+Floats = NDArray[np.float64]
 
 _VOCAB_PAD = 64
 # Times a name of the profile runs in a layer: norms before attention and before the MLP.
@@ -59,34 +64,6 @@ _COMPUTE, _HBM, _LINK, _LAUNCH = (
     BOUNDS.index(b) for b in (Bound.COMPUTE, Bound.HBM, Bound.LINK, Bound.LAUNCH)
 )
 _INTERPOLATED, _PHYSICS = SOURCES.index(Source.INTERPOLATED), SOURCES.index(Source.PHYSICS)
-
-
-@dataclass(slots=True)
-class LayerSum:
-    """Seconds of a pass so far, by what bounds them and how they were obtained."""
-
-    by_bound: list[float]
-    by_source: list[float]
-
-    @classmethod
-    def empty(cls) -> "LayerSum":
-        """Return nothing yet."""
-        return cls([0.0] * len(BOUNDS), [0.0] * len(SOURCES))
-
-    def put(self, seconds: float, bound: int, source: int = _INTERPOLATED) -> None:
-        """Add seconds."""
-        self.by_bound[bound] += seconds
-        self.by_source[source] += seconds
-
-    def step_time(self) -> StepTime:
-        """Return the whole."""
-        by, source = self.by_bound, self.by_source
-        return StepTime(
-            sum(by),
-            by.index(max(by)),
-            (by[0], by[1], by[2], by[3]),
-            (source[0], source[1], source[2], source[3]),
-        )
 
 
 class LayerTimer:
@@ -138,38 +115,65 @@ class LayerTimer:
             return total.step_time()
         rows = padded(tokens, self.capture_sizes) or tokens
         self.add_local(total, shape, rows)
-        if self.arch.moe is not None:
-            local = self.arch.moe.num_experts // self.tp
-            total.put(self.arch.num_layers * self.experts_s(rows, rows, local), _HBM)
+        self._add_experts(total, rows)
         self.add_ends(total, shape, rows)
         return total.step_time()
 
+    def decode_run(self, first: BatchShape, steps: int) -> LayerRun:
+        """See `twin.engine.gpu.DecodeTimer.decode_run`."""
+        run, seqs = LayerRun(steps), first.decode_seqs
+        rows = padded(seqs, self.capture_sizes) or seqs
+        self._add_body(run, rows)
+        run.put(self.arch.num_layers * self._attention_of_run(first, steps), _HBM, _INTERPOLATED)
+        self._add_reduces(run, rows)
+        self._add_experts(run, rows)
+        self.add_ends(run, first, rows)
+        return run.close()
+
     def add_local(self, total: LayerSum, shape: BatchShape, rows: int) -> None:
         """Add all layers but experts: what a rank does before it needs its peers."""
-        layers = self.arch.num_layers
-        total.put(layers * self.body_s(rows), self._bound(rows))
+        self._add_body(total, rows)
         for seconds, bound in self.attention_parts(shape):
-            total.put(layers * seconds, bound)
+            total.put(self.arch.num_layers * seconds, bound, _INTERPOLATED)
         if shape.prefill:
             total.put(self._no_full_graph_s, _LAUNCH, _PHYSICS)
+        self._add_reduces(total, rows)
+
+    def _add_body(self, total: LayerSum | LayerRun, rows: int) -> None:
+        total.put(self.arch.num_layers * self.body_s(rows), self._bound(rows), _INTERPOLATED)
+
+    def _add_reduces(self, total: LayerSum | LayerRun, rows: int) -> None:
         if self.tp > 1:
             num_bytes = float(rows * self.arch.hidden_size * BF16_BYTES)
             # After attention and after the MLP, and once for the sharded embedding.
-            self.add_collective(total, "all_reduce", num_bytes, self.tp, 2 * layers + self._first)
+            repeat = 2 * self.arch.num_layers + self._first
+            self.add_collective(total, "all_reduce", num_bytes, self.tp, repeat)
 
-    def add_ends(self, total: LayerSum, shape: BatchShape | None, rows: int) -> None:
+    def _add_experts(self, total: LayerSum | LayerRun, rows: int) -> None:
+        if self.arch.moe is not None:
+            local = self.arch.moe.num_experts // self.tp
+            seconds = self.arch.num_layers * self.experts_s(rows, rows, local)
+            total.put(seconds, _HBM, _INTERPOLATED)
+
+    def add_ends(self, total: LayerSum | LayerRun, shape: BatchShape | None, rows: int) -> None:
         """Add what runs once: embedding, last norm, output head and sampler."""
-        total.put(sum(self._dense[name](rows) for name in self._once), _HBM)
+        once_s = sum(self._dense[name](rows) for name in self._once)
+        total.put(once_s, _HBM, _INTERPOLATED)
         sampled = 0 if shape is None else shape.sampled_seqs
         if not (sampled and self._last):
             return
-        total.put(sum(self._heads[name](sampled) for name in _HEAD), _HBM)
+        total.put(sum(self._heads[name](sampled) for name in _HEAD), _HBM, _INTERPOLATED)
         if self.tp > 1:
             vocab = -(-self.arch.vocab_size // _VOCAB_PAD) * _VOCAB_PAD
             self.add_collective(total, "all_gather", float(sampled * vocab * BF16_BYTES), self.tp)
 
     def add_collective(
-        self, total: LayerSum, kind: str, num_bytes: float, ranks: int, repeat: int = 1
+        self,
+        total: LayerSum | LayerRun,
+        kind: str,
+        num_bytes: float,
+        ranks: int,
+        repeat: int = 1,
     ) -> None:
         """Add a collective of `num_bytes` (the full buffer)."""
         cost = collective_cost(Collective(kind, num_bytes, ranks, repeat=repeat), self.gpu)
@@ -229,6 +233,21 @@ class LayerTimer:
             alone_s = self._attention.seconds(query, kv - query, 0, 0)
             parts.append((max(0.0, alone_s - self._least_chunk_s), _COMPUTE))
         return parts
+
+    def _attention_of_run(self, first: BatchShape, steps: int) -> Floats:
+        """Return `attention_parts` of each step of a run, shape (steps,)."""
+        seqs = first.decode_seqs
+        ahead = np.arange(steps)
+        means = (first.decode_kv_tokens + seqs * ahead) / seqs
+        seconds = self._attention.decode_seconds(seqs, means)
+        if seqs == 1 or first.decode_kv_max_tokens == first.decode_kv_min_tokens:
+            return seconds
+        shortest, longest = first.decode_kv_min_tokens + ahead, first.decode_kv_max_tokens + ahead
+        alphas = self._skew.alphas(seqs, means, shortest, longest)
+        if not alphas.any():
+            return seconds
+        uneven_s = self._attention.decode_seconds(seqs, longest.astype(np.float64))
+        return np.asarray(seconds + alphas * (uneven_s - seconds), dtype=np.float64)
 
     def _bound(self, rows: int) -> int:
         return _COMPUTE if rows > self._ridge_tokens else _HBM

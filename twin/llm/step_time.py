@@ -13,6 +13,7 @@ from twin.llm.arch import ModelArch
 from twin.llm.attention_layers import AttentionLayers
 from twin.llm.cuda_graphs import padded
 from twin.llm.decode_piece import LAUNCH, PHYSICS, DecodePiece
+from twin.llm.decode_run import DecodeRun
 from twin.llm.lowering import Precision, body_ops, check_shards, head_ops
 from twin.llm.op_sum import OpSum
 from twin.llm.prefill_grid import PrefillGrid
@@ -205,6 +206,10 @@ class StepTimer:
         if piece is None:
             piece = self._pieces[place] = self._piece(seqs, kv_tokens)
         return piece
+
+    def decode_run(self, first: BatchShape, steps: int) -> DecodeRun:
+        """See `twin.engine.gpu.DecodeTimer.decode_run`."""
+        return DecodeRun(self, first.decode_seqs, first.decode_kv_tokens, steps)
 
     def _piece(self, seqs: int, kv_tokens: int) -> DecodePiece:
         step, base_s, line = self._decode_line(seqs, seqs, kv_tokens)

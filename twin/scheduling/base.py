@@ -93,3 +93,36 @@ class Scheduler(Protocol):
     def cached_prefix_keys(self, keys: Sequence[int]) -> int:
         """Return how many of these leading keys its cache holds; that counts as no use of it."""
         ...
+
+
+class QuietScheduler(Scheduler, Protocol):
+    """A scheduler that knows runs of decode steps ahead.
+
+    A schedule call is quiet if it decodes all of `running` by a token, changes nothing else but
+    the memory they take, and processing the oldest step in flight after it ends nobody. The steps
+    in flight (`queue_depth - 1`) are decodes of the same requests.
+    """
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The requests that decode, in order; to read, not to change."""
+        ...
+
+    def quiet_calls(self) -> int:
+        """Return how many calls from now on are quiet at least; 0 where nobody knows."""
+        ...
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """Advance by that many quiet calls, each with the processing of the oldest step.
+
+        Returns the KV blocks that each of them takes.
+        """
+        ...
+
+    def blocks_taken(self, calls: int) -> int:
+        """Return the KV blocks that so many quiet calls take, without taking them."""
+        ...
+
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `Scheduler.cached_prefix_keys`: what it would be after so many quiet calls."""
+        ...

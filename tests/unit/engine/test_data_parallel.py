@@ -213,11 +213,11 @@ def test_ranks_of_a_dense_network_do_not_wait_for_one_another():
     clock, coordinator = Clock(), Coordinator(2, settles=False)
     timers = ConstantTimer(STEP_S), ConstantTimer(5 * STEP_S)
     cores = [
-        ReportingRank(
-            clock, r, VllmV1Scheduler(limits()), (OneStage(timers[r]), NO_HOST), (r, coordinator)
-        )
+        ReportingRank(clock, r, VllmV1Scheduler(limits()), OneStage(timers[r]), NO_HOST)
         for r in range(2)
     ]
+    for r, core in enumerate(cores):
+        core.join(r, coordinator)
     balancer = RankBalancer(coordinator, in_flight_floor, rotates=True)
     group = DataParallelReplica(clock, 0, cores, balancer)
     source = ListSource(requests((0.0, 4, 2), (0.0, 4, 2)))

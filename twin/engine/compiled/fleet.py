@@ -17,7 +17,7 @@ from twin.engine.result import FINISHED
 from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTimer
-from twin.request import Content, RequestState, SegmentContent, Status
+from twin.request import Content, Request, RequestState, SegmentContent, Status
 from twin.scheduling.limits import SchedulerLimits
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _TOLD = tuple(
     for name in ("delivered", "cached_tokens", "preemptions")
 )
 _ID_LIMIT = 2**38  # a segment id and a block index share 63 bits
+_LARGE = 2**62
+_FIRST_KNOWN = -(2**62)  # numbers of other keys: no segment's and no request's own
 
 
 class CompiledFleet:
@@ -63,6 +65,7 @@ class CompiledFleet:
         self._stands_at_s = -math.inf
         self.states: dict[int, RequestState] = {}
         self._segments_used = 0
+        self._known_keys: dict[int, int] = {}
         self._pending: list[tuple[int, RequestState, float]] = []
         self._longest = -(-limits.max_model_len // limits.block_size) + 3
         self._table: Any = None
@@ -247,27 +250,43 @@ class CompiledFleet:
         self.states[request.index] = state
         segments = 0
         if request.content is not None and limits.enable_prefix_caching:
-            segments = self._take_content(request.content)
+            segments = self._take_content(request.content, limits.output_limit(request), request)
         return (
             state.arrival_s, nan, nan, nan, nan,
             request.prompt_tokens, request.max_tokens, limits.output_limit(request),
             request.priority,
             0, 0, 0, 0,
             0, 0, 0, 0, 0,
-            self._segments_used - segments, segments, -1, 0,
+            self._segments_used - abs(segments), segments, -1, 0,
             layout.ABSENT, -1, -1, -1,
         )  # fmt: skip
 
-    def _take_content(self, content: Content) -> int:
-        """Keep what a request consists of; return its segments."""
-        segments = _segments(content)
-        count, start = len(segments.ids), self._segments_used
-        self._reserve("segment_id", start + count)
-        self._reserve("segment_end", start + count)
-        self.state.segment_id[start : start + count] = segments.ids
-        self.state.segment_end[start : start + count] = segments.ends
-        self._segments_used += count
-        return count
+    def _take_content(self, content: Content, answer_tokens: int, request: Request) -> int:
+        """Keep what a request consists of; return its segments, or minus its keys."""
+        if isinstance(content, SegmentContent) and max(map(abs, content.ids)) < _ID_LIMIT:
+            self._keep(content.ids, content.ends)
+            return len(content.ids)
+        tokens = request.prompt_tokens + answer_tokens
+        numbers = self.numbers_of(content.block_keys(self.limits.block_size, tokens))
+        self._keep(numbers, numbers)
+        return -len(numbers)
+
+    def numbers_of(self, keys: Sequence[int]) -> Sequence[int]:
+        """Return keys as they stand in tables: large ones have numbers there."""
+        if not keys or (min(keys) >= 0 and max(keys) < _LARGE):
+            return keys
+        known = self._known_keys
+        return [
+            key if 0 <= key < _LARGE else known.setdefault(key, _FIRST_KNOWN + len(known))
+            for key in keys
+        ]
+
+    def _keep(self, ids: Sequence[int], ends: Sequence[int]) -> None:
+        start, end = self._segments_used, self._segments_used + len(ids)
+        self._reserve("segment_id", end)
+        self._reserve("segment_end", end)
+        self.state.segment_id[start:end], self.state.segment_end[start:end] = ids, ends
+        self._segments_used = end
 
     def _grow(self) -> None:
         """Make room wherever there may be too little."""
@@ -314,13 +333,6 @@ class CompiledFleet:
     def _replace(self, arrays: dict[str, Any]) -> None:
         self.state = self.state._replace(**arrays)
         self._table = None
-
-
-def _segments(content: Content) -> SegmentContent:
-    """Return content as segments whose ids fit."""
-    if isinstance(content, SegmentContent) and max(map(abs, content.ids)) < _ID_LIMIT:
-        return content
-    raise ServetwinError("content of a kind that the compiled engine does not know")
 
 
 def _policy(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:

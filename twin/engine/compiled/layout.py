@@ -24,7 +24,8 @@ REQUEST = np.dtype(
 """A request and its progress (`twin.request.RequestState`); its row is its index.
 
 `place`, `room`: where its KV blocks and their keys stand in the tables, and for how many blocks.
-`segments_at`, `segments`: its content (`SegmentContent`); none: it shares nothing.
+`segments_at`, `segments`: its content (`SegmentContent`); none: it shares nothing; below 0: the
+keys of its blocks stand there, one by one.
 `before`, `after`: neighbours in the waiting list (or inbox), -1 at the ends.
 """
 

@@ -211,6 +211,10 @@ def write_keys(s: Any, row: int) -> None:
         for index in range(blocks):
             table_keys(s)[request.place + index] = ~((row << _INDEX_BITS) + index)
         return
+    if request.segments < 0:
+        for index in range(blocks):
+            table_keys(s)[request.place + index] = segment_ids(s)[request.segments_at + index]
+        return
     done = 0
     for segment in range(request.segments):
         at = request.segments_at + segment

@@ -110,8 +110,9 @@ class CompiledReplica:
         limits = self._fleet.limits
         if not limits.enable_prefix_caching:
             return 0
-        keys = np.array(self.prompt_keys.of(request, limits.block_size), dtype=np.int64)
-        found = outside.cached_keys(self._fleet.table(), self._row, keys)
+        fleet = self._fleet
+        keys = fleet.numbers_of(self.prompt_keys.of(request, limits.block_size))
+        found = outside.cached_keys(fleet.table(), self._row, np.array(keys, dtype=np.int64))
         return int(found) * limits.block_size
 
     def submit(self, state: RequestState) -> int:

@@ -21,6 +21,7 @@ from twin.engine.step_recorder import BlockRun, StepRecorder
 from twin.llm.step_time import StepTimer
 from twin.request import Request, RequestState
 from twin.scheduling import VllmV1Scheduler
+from twin.step import BatchShape
 
 
 def _nobody(request: Request, end_s: float) -> None:
@@ -245,7 +246,8 @@ class LazyReplica(FastReplica):
         def keep(ride: Ride, launched: int, seen: int) -> None:
             self._keep_lazily(core, ride, (launched, seen), record)
 
-        return self._ride_ahead((seqs, core.batch.kv_tokens, calls), flying, keep)
+        first = BatchShape((), seqs, core.batch.kv_tokens + seqs, 0, seqs)
+        return self._ride_ahead(first, calls, flying, keep)
 
     def _decide(
         self, core: LazyCore, now: float, record: tuple[RequestRecorder, StepRecorder]

@@ -1,7 +1,7 @@
 """Which cached leaf goes first, and a queue of the leaves in that order."""
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from twin.naming import lookup
 from twin.scheduling.sglang.tree_node import TreeNode
@@ -88,6 +88,24 @@ class EvictionQueue:
             if self._is_present(rank, leaf):
                 return leaf
         return None
+
+    def foreseen(self) -> Iterator[TreeNode]:
+        """Iterate over the nodes in the order in which they would be evicted; none is taken out.
+
+        A node follows once all its children would be gone. Nothing may change meanwhile.
+        """
+        heap, serial, gone = self._heap.copy(), self._serial, set[TreeNode]()
+        while heap:
+            rank, _, leaf = heapq.heappop(heap)
+            free = leaf.parent is not None and not leaf.locks and leaf not in gone
+            if not free or not gone.issuperset(leaf.children.values()) or self._rank(leaf) != rank:
+                continue
+            gone.add(leaf)
+            yield leaf
+            parent = leaf.parent
+            if parent is not None:
+                serial += 1
+                heapq.heappush(heap, (self._rank(parent), serial, parent))
 
     def _drop_void_entries(self) -> None:
         present = {leaf: rank for rank, _, leaf in self._heap if self._is_present(rank, leaf)}

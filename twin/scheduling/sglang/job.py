@@ -1,6 +1,6 @@
 """`Job`: a request as SGLang's scheduler keeps it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from twin.request import Request, RequestState
 from twin.scheduling.sglang.limits import SglangLimits
@@ -72,7 +72,7 @@ class Job:
         self.ignore_eos = request.ignore_eos
         self.priority = limits.raw_priority(request)
         self.urgency = -request.priority
-        self.keys: list[Hashable] = []
+        self.keys: Sequence[Hashable] = ()
         self.queued = 0
         self.arrival_work = 0
         self.prefix = 0
@@ -104,9 +104,12 @@ class Job:
         self.fill = self.prompt + self.state.num_output
 
 
-def _keys(request: Request, key_tokens: int, tokens: int) -> list[Hashable]:
-    """Return a key for each `key_tokens` tokens; without content it can hit only its own."""
+def _keys(request: Request, key_tokens: int, tokens: int) -> Sequence[Hashable]:
+    """Return a key for each `key_tokens` tokens; without content it can hit only its own.
+
+    Those are a range, which takes no room and is compared at once.
+    """
     if request.content is not None:
         return list(request.content.block_keys(key_tokens, tokens))
-    first = request.index << _INDEX_BITS
-    return [~(first + index) for index in range(tokens // key_tokens)]
+    first = ~(request.index << _INDEX_BITS)
+    return range(first, first - tokens // key_tokens, -1)

@@ -1,6 +1,6 @@
 """The tree of cached prefixes: nodes of whole keys, split where prefixes part."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 
 from twin.scheduling.sglang.eviction import EvictionQueue, eviction_key
 from twin.scheduling.sglang.tree_node import TreeNode
@@ -61,12 +61,15 @@ class RadixTree:
         self._touch(node)
         return node, at
 
-    def cached_keys(self, keys: Keys) -> int:
-        """Return how many of these leading keys it holds; nothing is touched or split."""
+    def cached_keys(self, keys: Keys, gone: Set[TreeNode] = frozenset()) -> int:
+        """Return how many of these leading keys it holds; nothing is touched or split.
+
+        `gone`: nodes that do not count.
+        """
         node, at, count = self.root, 0, len(keys)
         while at < count:
             child = node.children.get(keys[at])
-            if child is None:
+            if child is None or child in gone:
                 break
             common = _common(child.keys, keys, at, count)
             at += common
@@ -146,6 +149,10 @@ class RadixTree:
             self._queue(parent)
         self.evictable -= freed
         return freed
+
+    def foreseen_evictions(self) -> Iterator[TreeNode]:
+        """Iterate over the nodes as `evict` would take them; none is taken."""
+        return self._leaves.foreseen()
 
     def nodes(self) -> Iterator[TreeNode]:
         """Iterate over all nodes but the root, parents first."""

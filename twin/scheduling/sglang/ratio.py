@@ -23,9 +23,14 @@ class NewTokenRatio:
         self.now = self.init
         self._steps_ahead = limits.retract_decode_steps
 
-    def fall(self) -> None:
-        """Lower it by one decode step."""
-        self.now = max(self.now - self.decay, self.least)
+    def fall(self, steps: int = 1) -> None:
+        """Lower it by so many decode steps, one after another."""
+        now, decay, least = self.now, self.decay, self.least
+        for _ in range(steps):
+            if now == least and decay >= 0:  # it rests there
+                break
+            now = max(now - decay, least)
+        self.now = now
 
     def reset(self) -> None:
         """Start again: the server is idle."""

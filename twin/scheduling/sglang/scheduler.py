@@ -12,6 +12,8 @@ from twin.scheduling.base import PrefixCounters
 from twin.scheduling.sglang.batching import next_batch
 from twin.scheduling.sglang.core import SglangCore
 from twin.scheduling.sglang.limits import SglangLimits
+from twin.scheduling.sglang.quiet_peek import blocks_taken, cached_prefix_keys
+from twin.scheduling.sglang.quiet_run import quiet_calls, skip_calls
 from twin.scheduling.sglang.results import process
 from twin.step import StepOutcome, StepPlan
 
@@ -91,6 +93,19 @@ class SglangScheduler:
             core.aborted.clear()
         return outcome
 
+    def quiet_calls(self) -> int:
+        """See `twin.scheduling.sglang.quiet_run`."""
+        return quiet_calls(self.core)
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """See `twin.scheduling.sglang.quiet_run`."""
+        self._calls += calls
+        return skip_calls(self.core, calls)
+
+    def blocks_taken(self, calls: int) -> int:
+        """See `QuietScheduler.blocks_taken`."""
+        return blocks_taken(self.core, calls)
+
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""
         return self.core.unfinished > 0
@@ -98,6 +113,11 @@ class SglangScheduler:
     def has_requests(self) -> bool:
         """As `has_unfinished`, or the loop has not had its idle turn since the last work."""
         return self.core.unfinished > 0 or not self.core.settled
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The decode batch in order."""
+        return [job.state for job in self.core.running]
 
     @property
     def num_running(self) -> int:
@@ -119,6 +139,6 @@ class SglangScheduler:
         """Pages that no request holds, cached ones included."""
         return self.core.cache.available // self.limits.page_size
 
-    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
-        """See `Scheduler.cached_prefix_keys`."""
-        return self.core.cache.tree.cached_keys(keys)
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `QuietScheduler.cached_prefix_keys`."""
+        return cached_prefix_keys(self.core, keys, calls)

@@ -1,7 +1,7 @@
 """The KV blocks of one engine (KV cache manager V1): held, free, and findable again."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from twin.request import RequestState
 from twin.scheduling.trtllm.limits import TrtllmLimits
@@ -159,6 +159,10 @@ class KvCache:
                 del free[block]
                 self.num_free -= 1
             references[block] += 1
+
+    def free_blocks(self) -> Iterator[int]:
+        """Iterate over the free blocks, least recently released first; to read only."""
+        return iter(self._free)
 
     def free_order(self) -> list[int]:
         """Return the free blocks, least recently released first."""

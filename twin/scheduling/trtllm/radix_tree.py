@@ -1,6 +1,6 @@
 """The radix tree of KV blocks: which block holds which content, and what follows it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from twin.request import Request
 from twin.scheduling.trtllm.siblings import Siblings, prefix_key
@@ -48,6 +48,22 @@ class RadixTree:
 
     def __contains__(self, block: int) -> bool:
         return self._filled[block] > 0
+
+    def block(self, key: int) -> int | None:
+        """Return the full block with a key; None: there is none."""
+        return self._block_of.get(key)
+
+    def key(self, block: int) -> int | None:
+        """Return the key of a stored block; None: it is partly filled."""
+        return self._key_of[block]
+
+    def parent(self, block: int) -> int:
+        """Return what a stored block follows: a block, or `ROOT`."""
+        return self._parent[block]
+
+    def children(self, block: int) -> Collection[int]:
+        """Return the successors of a block; to read only."""
+        return self._children.get(block, ())
 
     def matched(self, keys: Sequence[int], max_blocks: int) -> list[int]:
         """Return the blocks of the longest stored prefix, at most `max_blocks`, in order."""

@@ -17,6 +17,8 @@ from twin.scheduling.trtllm.kv_cache import KvCache
 from twin.scheduling.trtllm.limits import TrtllmLimits
 from twin.scheduling.trtllm.micro_batch import MicroBatch, micro_batch
 from twin.scheduling.trtllm.preparation import prepare
+from twin.scheduling.trtllm.quiet_peek import blocks_taken, cached_prefix_keys
+from twin.scheduling.trtllm.quiet_run import generations_of, quiet_calls, skip_calls
 from twin.step import StepOutcome, StepPlan
 
 _INDEX_BITS = 24
@@ -219,6 +221,22 @@ class TrtllmScheduler:
         outcome.finished_waiting[:] = [s for s in outcome.finished_waiting if s not in cancelled]
         self._drop_finished()
 
+    def quiet_calls(self) -> int:
+        """See `twin.scheduling.trtllm.quiet_run`."""
+        fetches = len(self._waiting) and len(self.active) < self.limits.max_batch_size
+        if self._cancelled or self._paused or fetches or not self._capacity.keeps_out(self.active):
+            return 0
+        return quiet_calls(self.running, self.limits, self.kv)
+
+    def skip_calls(self, calls: int) -> list[int]:
+        """See `twin.scheduling.trtllm.quiet_run`."""
+        self._calls += calls
+        return skip_calls(self.running, self.limits, self.kv, calls)
+
+    def blocks_taken(self, calls: int) -> int:
+        """See `QuietScheduler.blocks_taken`."""
+        return blocks_taken(self.running, self.kv, calls)
+
     def has_unfinished(self) -> bool:
         """See `Scheduler.has_unfinished`."""
         return bool(self.active) or len(self._waiting) > 0
@@ -226,6 +244,11 @@ class TrtllmScheduler:
     def has_requests(self) -> bool:
         """See `Scheduler.has_requests`: nobody has to be told of finished requests."""
         return self.has_unfinished()
+
+    @property
+    def running(self) -> list[RequestState]:
+        """The generations in order of arrival."""
+        return generations_of(self.active)
 
     @property
     def num_running(self) -> int:
@@ -247,10 +270,9 @@ class TrtllmScheduler:
         """See `Scheduler.free_blocks`."""
         return self.kv.num_free
 
-    def cached_prefix_keys(self, keys: Sequence[int]) -> int:
-        """See `Scheduler.cached_prefix_keys`; full blocks only."""
-        tree = self.kv.tree
-        return 0 if tree is None else len(tree.matched(keys, len(keys)))
+    def cached_prefix_keys(self, keys: Sequence[int], calls: int = 0) -> int:
+        """See `QuietScheduler.cached_prefix_keys`; full blocks only."""
+        return cached_prefix_keys(self.running, self.kv, keys, calls)
 
 
 def _block_keys(request: Request, block_size: int, tokens: int) -> list[int]:

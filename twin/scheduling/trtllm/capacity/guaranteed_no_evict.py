@@ -37,6 +37,22 @@ class GuaranteedNoEvict:
             contexts = take_pending(started, self._kv, available, room, None)
         return Selection(generations + contexts)
 
+    def keeps_out(self, active: list[ActiveRequest]) -> bool:
+        """See `CapacityScheduler.keeps_out`: what no generation will need stays the same."""
+        pending = [a for a in active if a.is_context]
+        if not pending:
+            return True
+        generations = [a for a in active if not a.is_context]
+        if any(not a.is_first_chunk for a in pending):
+            return False
+        if len(generations) >= self._limits.max_batch_size:
+            return True
+        head = pending[0]
+        available = self._kv.num_free - sum(map(_remaining_blocks, generations))
+        if _remaining_blocks(head) - _credit(head, self._kv) <= available:
+            return False
+        return not _credit_may_grow(head, generations, self._kv)
+
 
 def take_pending(
     pending: list[ActiveRequest],
@@ -82,3 +98,14 @@ def _credit(request: ActiveRequest, kv: KvCache) -> int:
     if not kv.limits.charges_reuse or not request.is_first_chunk:
         return 0
     return kv.count_held(kv.matched(request.state, request.context_tokens))
+
+
+def _credit_may_grow(request: ActiveRequest, generations: list[ActiveRequest], kv: KvCache) -> bool:
+    """Whether a generation may store a block that a context could reuse next."""
+    if not kv.limits.charges_reuse:
+        return False
+    keys, hits = request.state.block_keys, len(kv.matched(request.state, request.context_tokens))
+    if hits >= (request.context_tokens - 1) // kv.limits.tokens_per_block:
+        return False
+    following = keys[hits : hits + 1]
+    return any(a.state.block_keys[hits : hits + 1] == following for a in generations)

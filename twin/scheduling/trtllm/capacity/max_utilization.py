@@ -60,6 +60,19 @@ class MaxUtilization:
             end = victim
         return selection
 
+    def keeps_out(self, active: list[ActiveRequest]) -> bool:
+        """See `CapacityScheduler.keeps_out`: free blocks only get fewer."""
+        generations, size = 0, self._limits.tokens_per_block
+        free = self._kv.num_free
+        while generations < len(active) and not active[generations].is_context:
+            free -= not active[generations].state.num_computed % size
+            generations += 1
+        if any(not (a.is_context and a.is_first_chunk) for a in active[generations:]):
+            return False
+        if generations in (len(active), self._limits.max_batch_size):
+            return True
+        return -(-active[generations].context_tokens // size) > free
+
     def _freed(self, victim: ActiveRequest, given_back: Counter[int]) -> int:
         """Return how many blocks become free: those no other holder, not paused too, has."""
         references, freed = self._kv.references, 0

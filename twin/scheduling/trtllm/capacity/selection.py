@@ -25,3 +25,10 @@ class CapacityScheduler(Protocol):
     def select(self, active: list[ActiveRequest]) -> Selection:
         """Choose among the active requests, given in order of arrival."""
         ...
+
+    def keeps_out(self, active: list[ActiveRequest]) -> bool:
+        """Whether every context stays out for as long as all generations advance.
+
+        That is, until a request joins, ends, or finds no block.
+        """
+        ...

@@ -24,3 +24,7 @@ class StaticBatch:
             return Selection(generations)
         room = self._limits.max_batch_size
         return Selection(take_pending(active, self._kv, self._kv.num_free, room, None))
+
+    def keeps_out(self, active: list[ActiveRequest]) -> bool:
+        """See `CapacityScheduler.keeps_out`."""
+        return any(a.state.num_computed >= a.context_tokens for a in active)
