@@ -44,6 +44,9 @@ from twin.scheduling.prompt_keys import PromptKeys
 _IN_FLIGHT_FLOOR_FROM = (0, 33, 0)
 
 
+# Up to so many an index by tokens or sequences of a batch takes a few dozen MB.
+_MOST_TOKENS, _MOST_SEQS = 2**22, 2**14
+
 Maker = tuple[Callable[[int], ServingInstance], Callable[[], None]]
 
 
@@ -119,7 +122,7 @@ def _maker(
 ) -> Maker:
     """Return what makes an engine core of its number, and what brings all to the present."""
     timer, host = parts
-    if kind.compiled and isinstance(timer, StepTimer) and scenario.file.engine.name == "vllm":
+    if kind.compiled and isinstance(timer, StepTimer) and _can_be_compiled(scenario):
         return _compiled_maker(scenario, clock, (timer, host), kind)
 
     def make(index: int) -> ServingInstance:
@@ -143,6 +146,15 @@ def _engine_core(
     if isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
         return LazyReplica(clock, index, scheduler, timer, host)
     return FastReplica(clock, index, scheduler, timer, host)
+
+
+def _can_be_compiled(scenario: Scenario) -> bool:
+    """Whether the compiled core has the rules, and indices for all sizes of batches."""
+    if scenario.file.engine.name != "vllm" or scenario.file.parallelism.dp > 1:
+        return False
+    limits = vllm_limits(scenario)
+    small = limits.max_num_batched_tokens <= _MOST_TOKENS and limits.max_num_seqs <= _MOST_SEQS
+    return small and limits.eviction == "lru"
 
 
 def _compiled_maker(

@@ -9,11 +9,13 @@ import numpy as np
 
 from hwmodels.host import HostCosts
 from twin.engine.compiled import layout, loop, outside, written
-from twin.engine.compiled.layout import COUNTERS, ENDED, TABLE, State
+from twin.engine.compiled.arrays import ABSENT, doubled, fresh_state, policy_row
+from twin.engine.compiled.keys import ID_LIMIT, KeyNumbers
+from twin.engine.compiled.layout import ENDED, TABLE
 from twin.engine.compiled.memory import table_of
 from twin.engine.compiled.prices import PriceBook
+from twin.engine.compiled.told import tell, tell_many
 from twin.engine.recorder import RequestRecorder
-from twin.engine.result import FINISHED
 from twin.engine.step_recorder import StepRecorder
 from twin.errors import ServetwinError
 from twin.llm.step_time import StepTimer
@@ -23,17 +25,9 @@ from twin.scheduling.limits import SchedulerLimits
 if TYPE_CHECKING:
     from twin.engine.compiled.replica import CompiledReplica
 
-_ROWS, _BLOCKS = 1024, 65536
 _BY_REPLICA = (
     "replica", "block", "hash", "running", "plan", "flight", "by_source",
 )  # fmt: skip
-_TOLD = tuple(
-    (layout.REQUEST.names or ()).index(name)
-    for name in ("delivered", "cached_tokens", "preemptions")
-)
-_ID_LIMIT = 2**38  # a segment id and a block index share 63 bits
-_LARGE = 2**62
-_FIRST_KNOWN = -(2**62)  # numbers of other keys: no segment's and no request's own
 
 
 class CompiledFleet:
@@ -47,6 +41,7 @@ class CompiledFleet:
 
     Attributes:
         state, book: the arrays.
+        keys: numbers of prefix-cache keys.
         members: the replicas, in the order of their rows.
         records: where they write; None: none has started.
         states: the requests that were taken, by index.
@@ -57,7 +52,7 @@ class CompiledFleet:
     ) -> None:
         self.limits = limits
         self.book = PriceBook(timer, limits.max_num_seqs, limits.max_num_batched_tokens)
-        self.state = _state(limits, _policy(limits, timer, host))
+        self.state = fresh_state(limits, policy_row(limits, timer, host))
         self.state.policy["stride"] = stride
         self.members: list[CompiledReplica] = []
         self.records: tuple[RequestRecorder, StepRecorder] | None = None
@@ -65,7 +60,7 @@ class CompiledFleet:
         self._stands_at_s = -math.inf
         self.states: dict[int, RequestState] = {}
         self._segments_used = 0
-        self._known_keys: dict[int, int] = {}
+        self.keys = KeyNumbers()
         self._pending: list[tuple[int, RequestState, float]] = []
         self._longest = -(-limits.max_model_len // limits.block_size) + 3
         self._table: Any = None
@@ -75,7 +70,7 @@ class CompiledFleet:
         row = len(self.members)
         have = self.state.replica.size
         if row == have:
-            self._replace({name: _doubled(self.state, name) for name in _BY_REPLICA})
+            self._replace({name: doubled(self.state, name) for name in _BY_REPLICA})
         self.members.append(member)
         outside.reset(self.table(), row)
         return row
@@ -183,19 +178,9 @@ class CompiledFleet:
 
     def write_back(self, rows: Sequence[int]) -> None:
         """Write what has become of requests where others look for it."""
-        if self.records is None:
-            return
-        requests = self.records[0]
-        for row in rows:
-            values = self.state.request[row].item()
-            _, scheduled_s, first_s, last_s, finish_s = values[:5]
-            delivered, cached, preemptions = (values[place] for place in _TOLD)
-            requests.scheduled_s[row], requests.first_token_s[row] = scheduled_s, first_s
-            requests.last_token_s[row], requests.output_tokens[row] = last_s, delivered
-            state = self.states[row]
-            state.cached_tokens, state.preemptions = cached, preemptions
-            if not math.isnan(finish_s):
-                requests.finish((state,), finish_s)
+        if self.records is not None:
+            for row in rows:
+                tell(self.records[0], self.states[row], self.state.request[row].item())
 
     def settle(self, horizon_s: float, requests: RequestRecorder, steps: StepRecorder) -> None:
         """The simulation ends: do what happens before, and write everything down, once."""
@@ -203,35 +188,20 @@ class CompiledFleet:
             return
         self._settled = True
         self.advance_all(horizon_s)
-        self._write_all_back(requests)
+        rows = np.array(list(self.states), dtype=np.int64)
+        tell_many(requests, self.states.values(), self.state.request[rows])
         cores = np.array([member.index for member in self.members])
         log = written.Log(self, cores)
         steps.attach(log)
         for row, core in enumerate(cores.tolist()):
             requests.gaps_of(core).take_from(partial(log.gaps, row))
 
-    def _write_all_back(self, requests: RequestRecorder) -> None:
-        """Write back whoever was not yet; nobody hears of their ends any more."""
-        rows = np.array(list(self.states), dtype=np.int64)
-        told = self.state.request[rows]
-        for column, name in (
-            (requests.scheduled_s, "scheduled_s"), (requests.first_token_s, "first_token_s"),
-            (requests.last_token_s, "last_token_s"), (requests.output_tokens, "delivered"),
-        ):  # fmt: skip
-            _put(column, rows, told[name])
-        ended = told["status"] == layout.FINISHED
-        _put(requests.finish_s, rows[ended], told["finish_s"][ended])
-        _put(requests.outcome, rows[ended], FINISHED)
-        cached, preemptions = told["cached_tokens"].tolist(), told["preemptions"].tolist()
-        for state, hit, times in zip(self.states.values(), cached, preemptions, strict=True):
-            state.cached_tokens, state.preemptions = hit, times
-
     def _expect(self, requests: int) -> None:
         """Make room for requests with indices below a number."""
         have = self.state.request.size
         if requests > have:
             self._extend("request", max(requests, 2 * have) - have)
-            self.state.request[have:] = _ABSENT
+            self.state.request[have:] = ABSENT
 
     def _help(self, why: int, replica: int) -> None:
         if why == loop.PRICE_MISSING:
@@ -263,23 +233,13 @@ class CompiledFleet:
 
     def _take_content(self, content: Content, answer_tokens: int, request: Request) -> int:
         """Keep what a request consists of; return its segments, or minus its keys."""
-        if isinstance(content, SegmentContent) and max(map(abs, content.ids)) < _ID_LIMIT:
+        if isinstance(content, SegmentContent) and max(map(abs, content.ids)) < ID_LIMIT:
             self._keep(content.ids, content.ends)
             return len(content.ids)
         tokens = request.prompt_tokens + answer_tokens
-        numbers = self.numbers_of(content.block_keys(self.limits.block_size, tokens))
+        numbers = self.keys.of(content.block_keys(self.limits.block_size, tokens))
         self._keep(numbers, numbers)
         return -len(numbers)
-
-    def numbers_of(self, keys: Sequence[int]) -> Sequence[int]:
-        """Return keys as they stand in tables: large ones have numbers there."""
-        if not keys or (min(keys) >= 0 and max(keys) < _LARGE):
-            return keys
-        known = self._known_keys
-        return [
-            key if 0 <= key < _LARGE else known.setdefault(key, _FIRST_KNOWN + len(known))
-            for key in keys
-        ]
 
     def _keep(self, ids: Sequence[int], ends: Sequence[int]) -> None:
         start, end = self._segments_used, self._segments_used + len(ids)
@@ -333,92 +293,3 @@ class CompiledFleet:
     def _replace(self, arrays: dict[str, Any]) -> None:
         self.state = self.state._replace(**arrays)
         self._table = None
-
-
-def _policy(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:
-    row = np.zeros(1, layout.POLICY)
-    values: dict[str, float] = {
-        "max_num_seqs": limits.max_num_seqs,
-        "max_num_batched_tokens": limits.max_num_batched_tokens,
-        "max_model_len": limits.max_model_len,
-        "block_size": limits.block_size,
-        "caching": limits.enable_prefix_caching,
-        "chunked": limits.enable_chunked_prefill,
-        "threshold": limits.long_prefill_token_threshold,
-        "priority": limits.scheduling_policy == "priority",
-        "reserve_full_isl": limits.scheduler_reserve_full_isl,
-        "watermark_blocks": limits.watermark_blocks,
-        "asynchronous": limits.async_scheduling,
-        "usable_blocks": limits.num_gpu_blocks - 1,
-        "schedule_s": host.schedule_s,
-        "schedule_per_seq_s": host.schedule_per_seq_s,
-        "update_s": host.update_s,
-        "update_per_seq_s": host.update_per_seq_s,
-        "wake_s": host.wake_s,
-        "extra_s": timer.extra_s,
-        "gap_s": timer.gap_s,
-        "gap_per_seq_s": timer.gap_per_seq_s,
-        "tail": timer.tail,
-    }
-    for name, value in values.items():
-        row[name] = value
-    return row
-
-
-def _put(column: list[Any], rows: Any, values: Any) -> None:
-    """Write values into a list, many at a time."""
-    array = np.array(column)
-    array[rows] = values
-    column[:] = array.tolist()
-
-
-def _doubled(state: State, name: str) -> Any:
-    array = getattr(state, name)
-    return np.concatenate([array, np.zeros_like(array)])
-
-
-def _state(limits: SchedulerLimits, policy: Any) -> State:
-    replicas = 1
-    seqs, blocks, size = limits.max_num_seqs, limits.num_gpu_blocks, limits.block_size
-    places = 1 << (2 * blocks - 1).bit_length() if limits.enable_prefix_caching else 1
-    state = State(
-        policy=policy,
-        replica=np.zeros(replicas, layout.REPLICA),
-        request=np.zeros(_ROWS, layout.REQUEST),
-        block=np.zeros((replicas, blocks), layout.BLOCK),
-        hash=np.zeros((replicas, places), layout.SLOT),
-        running=np.zeros((replicas, seqs + 1), dtype=np.int64),
-        plan=np.zeros((replicas, 2, seqs + 1), layout.ENTRY),
-        flight=np.zeros((replicas, 2), layout.FLIGHT),
-        by_source=np.zeros((replicas, 4)),
-        table_block=np.zeros(_BLOCKS, dtype=np.int32),
-        table_key=np.zeros(_BLOCKS, dtype=np.int64),
-        segment_id=np.zeros(_ROWS, dtype=np.int64),
-        segment_end=np.zeros(_ROWS, dtype=np.int64),
-        step=np.zeros(4 * _ROWS, layout.STEP),
-        run=np.zeros(_ROWS, layout.RUN),
-        taken=np.zeros(16 * _ROWS, dtype=np.int32),
-        gap=np.zeros(16 * _ROWS, layout.GAP),
-        ended=np.zeros(_ROWS, dtype=np.int64),
-        counter=np.zeros(COUNTERS, dtype=np.int64),
-        scratch=np.zeros(seqs + 1, dtype=np.int64),
-        split=np.zeros(9),
-        bucket=np.zeros((size, 2), dtype=np.int32),
-        event=np.zeros((2 * seqs + 2, 2), dtype=np.int64),
-    )
-    state.request[:] = _ABSENT
-    return state
-
-
-def _absent() -> Any:
-    """Return the row of a request that has not come."""
-    row = np.zeros((), layout.REQUEST)
-    for name in ("scheduled_s", "first_token_s", "last_token_s", "finish_s"):
-        row[name] = math.nan
-    row["cached_tokens"] = -1
-    row["status"] = layout.ABSENT
-    row["replica"] = row["before"] = row["after"] = -1
-    return row
-
-
-_ABSENT = _absent()

@@ -27,11 +27,11 @@ from twin.engine.compiled.memory import (
     taken_of,
 )
 from twin.engine.compiled.paging import write_keys
-from twin.engine.compiled.pricing import step_time
 from twin.engine.compiled.process import process
 from twin.engine.compiled.queue import drain
 from twin.engine.compiled.quiet import quiet_calls, ride
 from twin.engine.compiled.schedule import schedule
+from twin.engine.compiled.step_price import step_time
 
 CALL, PRICE, OUT = 0, 1, 2
 """Phases: before a schedule call; a plan waits for its price; a step's output is waited for."""

@@ -111,7 +111,7 @@ class CompiledReplica:
         if not limits.enable_prefix_caching:
             return 0
         fleet = self._fleet
-        keys = fleet.numbers_of(self.prompt_keys.of(request, limits.block_size))
+        keys = fleet.keys.of(self.prompt_keys.of(request, limits.block_size))
         found = outside.cached_keys(fleet.table(), self._row, np.array(keys, dtype=np.int64))
         return int(found) * limits.block_size
 
