@@ -168,7 +168,7 @@ def test_same_seed_same_bytes(workload, policy, replicas):
         (first.requests.table(), second.requests.table()),
         (first.steps.table(), second.steps.table()),
     ):
-        for name in type(one).__slots__:
+        for name in type(one).__dataclass_fields__:
             a, b = getattr(one, name), getattr(other, name)
             assert a == b if name == "name" else a.tobytes() == b.tobytes()
 

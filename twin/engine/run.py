@@ -87,11 +87,12 @@ def simulate(
         cores = loop.membership.engine_cores()
         horizon_s = math.inf if file.horizon_s is None else file.horizon_s
         ends_s = [core.settle(horizon_s, loop.requests, loop.steps) for core in cores]
-    now_s = clock.now if file.horizon_s is not None else max([clock.now, *ends_s])
+    if file.horizon_s is None:
+        clock.jump(max([clock.now, *ends_s]))  # passive replicas went on without it
     table = loop.requests.table()
     if clients is not None:
         table = replace(table, **clients.columns())
-    return _result(scenario, (table, now_s), loop, cores)
+    return _result(scenario, table, loop, cores)
 
 
 @contextmanager
@@ -128,11 +129,10 @@ def _clients(
 
 def _result(
     scenario: Scenario,
-    ended: tuple[RequestTable, float],
+    table: RequestTable,
     engine: ReferenceEngine,
     replicas: Sequence[ServingCore],
 ) -> SimulationResult:
-    table, now_s = ended
     counters = [replica.prefix for replica in replicas]
     horizon_s = scenario.file.horizon_s
     return SimulationResult(
@@ -149,7 +149,7 @@ def _result(
         kv_blocks=scenario.num_gpu_blocks,
         block_size=scenario.policy.block_size,
         replicas=engine.membership.cores,
-        simulated_s=now_s,
+        simulated_s=engine.now_s,
         steps_taken=engine.steps.total,
         stride=scenario.file.recording.stride,
         inputs=scenario.as_dict(),
