@@ -138,10 +138,14 @@ class CompiledFleet:
             self.advance_all(now_s)
             self.tell()
 
-    def advance(self, replica: int, until_s: float) -> bool:
-        """Advance a replica to an instant, excluded, or till requests end; whether they did."""
+    def advance(self, replica: int, until_s: float, call_until_s: float = math.inf) -> bool:
+        """Advance a replica to an instant, excluded, or till requests end; whether they did.
+
+        `call_until_s`: from this instant on no schedule call is made, if that is earlier.
+        """
+        calls_s = min(until_s, call_until_s)
         while True:
-            why = loop.advance(self.table(), replica, until_s, True)
+            why = loop.advance(self.table(), replica, calls_s, until_s, True)
             if why in (loop.REACHED, loop.IDLE, loop.SOMEBODY_ENDED):
                 return bool(why == loop.SOMEBODY_ENDED)
             self._help(why, replica)

@@ -173,12 +173,13 @@ def _call(s: Any, r: int, until_s: float) -> int:
 
 
 @compiled
-def advance(s: Any, r: int, until_s: float, hears: bool) -> int:
+def advance(s: Any, r: int, call_until_s: float, until_s: float, hears: bool) -> int:
     """Go on until nothing happens before `until_s`; return why it stopped.
 
     Args:
         s, r: where.
-        until_s: what happens at this instant or after it does not happen yet.
+        call_until_s: a schedule call at this instant or after it is not made yet.
+        until_s: nothing else happens at this instant or after it.
         hears: stop after every output that ends requests.
     """
     replica = replicas(s)[r]
@@ -187,7 +188,7 @@ def advance(s: Any, r: int, until_s: float, hears: bool) -> int:
             busy = replica.inbox or replica.flights or replica.unsent or _has_unfinished(s, r)
             if not busy:
                 return IDLE
-            if replica.now_s >= until_s:
+            if replica.now_s >= call_until_s:
                 return REACHED
             if not _has_room(s):
                 return FULL
@@ -254,7 +255,7 @@ def feed(s: Any, rows: Any, targets: Any, at_s: Any, start: int) -> tuple[int, i
     """
     for index in range(start, rows.size):
         r = targets[index]
-        why = advance(s, r, at_s[index], False)
+        why = advance(s, r, at_s[index], at_s[index], False)
         if why != REACHED and why != IDLE:
             return index, why, r
         if not submit(s, r, rows[index], at_s[index]):
@@ -266,7 +267,7 @@ def feed(s: Any, rows: Any, targets: Any, at_s: Any, start: int) -> tuple[int, i
 def advance_all(s: Any, until_s: float) -> tuple[int, int]:
     """Advance every replica; return (why it stopped or -1, the replica that did)."""
     for r in range(replicas(s).size):
-        why = advance(s, r, until_s, False)
+        why = advance(s, r, until_s, until_s, False)
         if why != REACHED and why != IDLE:
             return why, r
     return -1, 0

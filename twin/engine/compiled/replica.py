@@ -197,7 +197,11 @@ class CompiledReplica:
         """Do what happens now, and tell who ended."""
         self._alarm, self._ringing = None, True
         beyond_s = math.nextafter(self._clock.now, math.inf)
-        while self._fleet.advance(self._row, beyond_s):
+        # A call that is due now waits: what it begins may be a run of steps, to be taken at once.
+        while self._fleet.advance(self._row, beyond_s, self._clock.now):
             self._fleet.tell()
+        if self._fleet.first_end_s(self._row) <= self._clock.now:
+            while self._fleet.advance(self._row, beyond_s):
+                self._fleet.tell()
         self._ringing = False
         self._arm()
