@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from twin.strict import Strict
 
@@ -14,6 +14,12 @@ class RecordingSpec(Strict):
     every: Annotated[int, Field(ge=2, le=10**6, description="of sampled: one kept of so many")] = (
         100
     )
+
+    @model_validator(mode="after")
+    def _every_of_sampled(self) -> "RecordingSpec":
+        if self.kind != "sampled" and "every" in self.model_fields_set:
+            raise ValueError(f"every: goes with kind sampled, not {self.kind}")
+        return self
 
     @property
     def stride(self) -> int:

@@ -216,6 +216,11 @@ class SimulationResult:
         if self.later_itl_s is not None:
             object.__delattr__(self, "itl_s")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Everything is made that was put off."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "later_itl_s"}
+        return _result_of, (values,)
+
     def __getattr__(self, name: str) -> Any:
         make = self.later_itl_s if name == "itl_s" else None
         if make is None:
@@ -273,3 +278,7 @@ class SimulationResult:
         from twin.engine.tabular import to_parquet
 
         to_parquet(self, directory)
+
+
+def _result_of(values: dict[str, Any]) -> SimulationResult:
+    return SimulationResult(**values)

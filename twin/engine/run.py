@@ -20,6 +20,7 @@ from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, Simulation
 from twin.engine.routers import ROUTERS
 from twin.engine.serving import ServingCore
 from twin.engine.timers import batch_timer
+from twin.errors import InputError
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario, ScenarioFile, ScenarioPool, pools_of
 from twin.workload.clients_spec import ClientsSpec
@@ -107,10 +108,26 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def _recording_note(stride: int) -> tuple[str, ...]:
+    if stride == 1:
+        return ()
+    if not stride:
+        return ("No steps and no gaps between tokens were recorded: figures of them are missing.",)
+    return (
+        f"Figures of steps and of gaps between tokens rest on a sample: one of {stride} of each "
+        "engine core.",
+    )
+
+
 def _cores(engine: str, source: RequestSource, file: ScenarioFile) -> CoreKind:
     """Return what kind of engine cores an engine has."""
     compiled, cluster = engine == "compiled", file.cluster
     requests = source.expected_requests or 0
+    if compiled and not is_installed():
+        raise InputError(
+            "the compiled engine needs numba, which is not installed",
+            remedy="pip install 'servetwin[fast]', or --engine fast",
+        )
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
         compiled = requests >= _WORTH_COMPILING or is_kept()
     scales = any(pool.autoscaler for pool in cluster.pools or ()) or bool(cluster.autoscaler)
@@ -153,7 +170,7 @@ def _result(
         steps_taken=engine.steps.total,
         stride=scenario.file.recording.stride,
         inputs=scenario.as_dict(),
-        notes=scenario.notes,
+        notes=(*scenario.notes, *_recording_note(scenario.file.recording.stride)),
         skipped_steps=sum(replica.skipped_steps for replica in replicas),
         time_by_source_s={
             source.value: sum(replica.time_by_source_s[index] for replica in replicas)

@@ -33,3 +33,10 @@ class LaterStepTable(StepTable):
             object.__setattr__(self, column, getattr(table, column))
         object.__setattr__(self, "_make", None)
         return getattr(table, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, ({column: getattr(self, column) for column in StepTable.__slots__},)
+
+
+def _made(columns: dict[str, Any]) -> StepTable:
+    return StepTable(**columns)

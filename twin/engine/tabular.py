@@ -52,8 +52,8 @@ def to_pandas(result: SimulationResult) -> tuple[Any, Any]:
 def to_parquet(result: SimulationResult, directory: str) -> None:
     """Write `requests.parquet` and `steps.parquet` into the existing folder `directory`.
 
-    Each file carries the run's scalars (`kv_blocks`, `block_size`, `replicas`, `simulated_s`) as
-    JSON under the key `servetwin` of its schema metadata.
+    Each file carries the run's scalars (`kv_blocks`, `block_size`, `replicas`, `steps_taken`,
+    `stride`, `simulated_s`) as JSON under the key `servetwin` of its schema metadata.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
@@ -108,6 +108,8 @@ def _scalars(result: SimulationResult) -> str:
             "kv_blocks": int(result.kv_blocks),
             "block_size": int(result.block_size),
             "replicas": int(result.replicas),
+            "steps_taken": int(result.steps_taken),
+            "stride": int(result.stride),
             "simulated_s": float(result.simulated_s),
         }
     )

@@ -212,7 +212,7 @@ def _step_figures(result: SimulationResult, span: Span) -> dict[str, Any]:
     return {
         "gpu_busy_share": min(1.0, total / capacity_s) if capacity_s > 0 else None,
         "step_s": percentiles(steps.end_s - steps.start_s),
-        "time_by_bound": shares(named),
+        "time_by_bound": shares(named) if result.stride else dict.fromkeys(named),
         "time_by_source": shares(result.time_by_source_s),
     }
 

@@ -253,7 +253,7 @@ def _tokens_per_s(result: SimulationResult, tokens: Ints, edges: Floats) -> Floa
         # A step of no duration would lose its tokens: give it the least that can be told apart.
         end = np.maximum(end, np.nextafter(begin, np.inf))
         total += integral_in_bins(tokens[rows] / (end - begin), begin, end, edges)
-    return total / np.diff(edges)
+    return total * max(1, result.stride) / np.diff(edges)
 
 
 def _bound_shares(result: SimulationResult, edges: Floats) -> dict[str, Floats]:
@@ -268,7 +268,7 @@ def _bound_shares(result: SimulationResult, edges: Floats) -> dict[str, Floats]:
             part = np.ones(rows.size)
             np.divide(steps.busy_s[rows], end - begin, out=part, where=end > begin)
             busy += integral_in_bins(part, begin, end, edges)
-        shares[name] = busy / np.diff(edges) / result.replicas
+        shares[name] = busy * max(1, result.stride) / np.diff(edges) / result.replicas
     return shares
 
 
@@ -298,4 +298,4 @@ def _bin_max(result: SimulationResult, values: Ints | Floats, edges: Floats) -> 
 
 def _bin_sum(result: SimulationResult, values: Ints, edges: Floats) -> list[int]:
     sums = np.bincount(_bin_of(result, edges), weights=values, minlength=edges.size - 1)
-    return [int(n) for n in sums]
+    return [int(n) * max(1, result.stride) for n in sums]

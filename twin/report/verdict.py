@@ -86,6 +86,8 @@ def _losses(summary: Mapping[str, Any]) -> str:
 def bound_sentence(summary: Mapping[str, Any]) -> str:
     """Return what limits the steps: `Steps are bound by memory bandwidth (HBM) for 81 % …`."""
     shares = summary["time_by_bound"]
+    if None in shares.values():
+        return "What limits steps was not recorded."
     name = max(shares, key=lambda key: shares[key], default="")
     if not name or not shares[name]:
         return "No step ran."

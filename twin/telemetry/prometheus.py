@@ -76,14 +76,18 @@ class Histogram:
     number: int
 
 
-def histogram(values: Floats | Ints, bounds: Sequence[float]) -> Histogram:
-    """Return the histogram of the finite `values`; a value equal to a bound lies within it."""
+def histogram(values: Floats | Ints, bounds: Sequence[float], each: int = 1) -> Histogram:
+    """Return the histogram of the finite `values`; a value equal to a bound lies within it.
+
+    `each`: how many there were for each that is given.
+    """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     slots = np.searchsorted(np.asarray(bounds, dtype=np.float64), finite, side="left")
     counts = np.bincount(slots, minlength=len(bounds) + 1)[: len(bounds)]
-    cumulative = tuple(int(n) for n in np.cumsum(counts))
-    return Histogram(tuple(bounds), cumulative, float(finite.sum()), int(finite.size))
+    cumulative = tuple(int(n) * each for n in np.cumsum(counts))
+    total, number = float(finite.sum()) * each, int(finite.size) * each
+    return Histogram(tuple(bounds), cumulative, total, number)
 
 
 def prometheus_text(result: SimulationResult) -> str:
@@ -93,7 +97,7 @@ def prometheus_text(result: SimulationResult) -> str:
     result keeps for all replicas together carries `engine="all"` when there are several. Gauges
     of a replica with unfinished requests are those of its last step, others 0.
     """
-    writer = _Writer(_model_name(result.inputs))
+    writer, each = _Writer(_model_name(result.inputs)), max(1, result.stride)
     engines = range(result.replicas)
     shared = "0" if result.replicas == 1 else "all"
     for name, values in _gauges(result).items():
@@ -105,7 +109,7 @@ def prometheus_text(result: SimulationResult) -> str:
     for name, values in _counters(result).items():
         writer.simple(name, "counter", {str(e): values[e] for e in engines})
     writer.histograms(
-        "inter_token_latency_seconds", {shared: histogram(result.itl_s, INTER_TOKEN_LATENCY)}
+        "inter_token_latency_seconds", {shared: histogram(result.itl_s, INTER_TOKEN_LATENCY, each)}
     )
     per_engine = [_histograms(result, engine) for engine in engines]
     for name in per_engine[0] if per_engine else ():
@@ -187,7 +191,7 @@ def _histograms(result: SimulationResult, engine: int) -> dict[str, Histogram]:
         "request_prompt_tokens": histogram(prompt, lengths),
         "request_generation_tokens": histogram(output, lengths),
         "request_prefill_kv_computed_tokens": histogram(computed, lengths),
-        "iteration_tokens_total": histogram(tokens, ITERATION_TOKENS),
+        "iteration_tokens_total": histogram(tokens, ITERATION_TOKENS, max(1, result.stride)),
     }
 
 

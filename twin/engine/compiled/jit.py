@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import twin.llm
+
 _PREFIX = "numba-"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,15 +66,16 @@ def _folder() -> Path:
     Beside them, or in the user's cache where they may not be written to. What was compiled from
     other states of the sources goes.
     """
-    here = Path(__file__).parent
+    here, llm = Path(__file__).parent, Path(twin.llm.__file__).parent
+    constants_of = [llm / "step_time.py", llm / "decode_piece.py", llm / "op_sum.py"]
     digest = hashlib.sha256()
-    for path in sorted(here.glob("*.py")):
+    for path in [*sorted(here.glob("*.py")), *constants_of]:
         digest.update(path.read_bytes())
     parent = here / "__pycache__"
     if not os.access(parent if parent.exists() else here, os.W_OK):
         parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "servetwin"
     folder = parent / f"{_PREFIX}{digest.hexdigest()[:16]}"
-    if not folder.exists():
+    if parent.name == "__pycache__" and not folder.exists():
         for older in parent.glob(f"{_PREFIX}*"):
             shutil.rmtree(older, ignore_errors=True)
     return folder

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twin.engine.compiled import layout, paging
@@ -13,6 +13,7 @@ from twin.engine.compiled import layout, paging
 KEYS = st.one_of(st.integers(-40, 40), st.integers(-(2**62), 2**62 - 1))
 
 
+@settings(deadline=None)  # the first call compiles
 @given(st.lists(st.tuples(st.booleans(), KEYS), max_size=120))
 def test_against_a_dictionary(operations):
     table, known = np.zeros(32, layout.SLOT), {}
