@@ -12,7 +12,7 @@ from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
 from twin.engine.cluster.autoscaler import autoscale
 from twin.engine.cluster.failures import Failures
-from twin.engine.compiled.jit import is_installed, is_kept
+from twin.engine.compiled.jit import check_installed, is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
@@ -54,9 +54,14 @@ def simulate(
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
+
+    Raises:
+        InputError: `compiled` was asked for, and numba is not installed.
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
+    if engine == "compiled":
+        check_installed()
     file, clock = scenario.file, Clock()
     pools = pools_of(scenario)
     parts = [batch_timer(pool.scenario, costs) for pool in pools]

@@ -56,7 +56,7 @@ class CompiledFleet:
         self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts, stride: int = 1
     ) -> None:
         self.limits = limits
-        self.book = PriceBook(timer, limits.max_num_seqs, limits.max_num_batched_tokens)
+        self.book = PriceBook(timer, _most_running(limits), _most_tokens(limits))
         self.state = _state(limits, _policy(limits, timer, host))
         self.state.policy["stride"] = stride
         self.members: list[CompiledReplica] = []
@@ -290,7 +290,7 @@ class CompiledFleet:
 
     def _grow(self) -> None:
         """Make room wherever there may be too little."""
-        state, seqs = self.state, self.limits.max_num_seqs
+        state, seqs = self.state, _most_running(self.limits)
         for name, place, margin in (
             ("step", layout.STEPS, loop.MOST_SAMPLED + 1), ("run", layout.RUNS, 1),
             ("taken", layout.TAKEN, self.limits.block_size),
@@ -335,10 +335,22 @@ class CompiledFleet:
         self._table = None
 
 
+def _most_running(limits: SchedulerLimits) -> int:
+    """Return how many requests can run at once: each holds a block that no other does."""
+    return min(limits.max_num_seqs, limits.num_gpu_blocks - 1)
+
+
+def _most_tokens(limits: SchedulerLimits) -> int:
+    """Return how many tokens a step can compute: each gets a slot in a block."""
+    slots = (limits.num_gpu_blocks - 1) * limits.block_size
+    return min(limits.max_num_batched_tokens, slots)
+
+
 def _policy(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:
     row = np.zeros(1, layout.POLICY)
     values: dict[str, float] = {
         "max_num_seqs": limits.max_num_seqs,
+        "most_running": _most_running(limits),
         "max_num_batched_tokens": limits.max_num_batched_tokens,
         "max_model_len": limits.max_model_len,
         "block_size": limits.block_size,
@@ -379,7 +391,7 @@ def _doubled(state: State, name: str) -> Any:
 
 def _state(limits: SchedulerLimits, policy: Any) -> State:
     replicas = 1
-    seqs, blocks, size = limits.max_num_seqs, limits.num_gpu_blocks, limits.block_size
+    seqs, blocks, size = _most_running(limits), limits.num_gpu_blocks, limits.block_size
     places = 1 << (2 * blocks - 1).bit_length() if limits.enable_prefix_caching else 1
     state = State(
         policy=policy,
