@@ -6,8 +6,14 @@ from pydantic import BeforeValidator, Field, field_serializer, model_validator
 
 from twin.policy import EnginePolicy
 from twin.strict import Strict
+from twin.workload.limits import MAX_SECONDS
 
 MAX_REPLICAS = 1024
+MAX_REQUEUES = 1000
+
+# Events closer together than these would take for ever to simulate.
+Seconds = Annotated[float, Field(ge=0, le=MAX_SECONDS)]
+Interval = Annotated[float, Field(ge=1e-3, le=MAX_SECONDS)]
 
 
 class ParallelismSpec(Strict):
@@ -58,19 +64,17 @@ RouterSpec = Annotated[
 class ScheduledFailure(Strict):
     """Something that happens to a replica at a given time."""
 
-    at_s: Annotated[float, Field(ge=0)]
+    at_s: Seconds
     replica: Annotated[int, Field(ge=0, lt=MAX_REPLICAS, description="its number, from 0")]
     kind: Literal["crash", "drain"] = "crash"
-    down_s: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="until it starts again; none: it does not"
-    )
+    down_s: Seconds | None = Field(None, description="until it starts again; none: it does not")
 
 
 class RandomFailures(Strict):
     """Crashes at random, independently on each replica."""
 
-    mtbf_s: Annotated[float, Field(gt=0, description="mean time between failures")]
-    mttr_s: Annotated[float, Field(ge=0, description="mean time to repair")]
+    mtbf_s: Interval = Field(description="mean time between failures")
+    mttr_s: Seconds = Field(description="mean time to repair")
 
 
 class FailuresSpec(Strict):
@@ -79,7 +83,7 @@ class FailuresSpec(Strict):
     scheduled: tuple[ScheduledFailure, ...] = ()
     random: RandomFailures | None = None
     in_flight: Literal["requeue", "fail"] = "requeue"
-    max_requeues: Annotated[int, Field(ge=0)] = 10
+    max_requeues: Annotated[int, Field(ge=0, le=MAX_REQUEUES)] = 10
 
 
 class AutoscalerSpec(Strict):
@@ -89,9 +93,9 @@ class AutoscalerSpec(Strict):
     target: Annotated[float, Field(gt=0, description="of the metric, a replica")]
     min_replicas: Annotated[int, Field(ge=0, le=MAX_REPLICAS)] = 1
     max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)]
-    interval_s: Annotated[float, Field(gt=0)] = 15.0
-    scale_up_stabilization_s: Annotated[float, Field(ge=0)] = 0.0
-    scale_down_stabilization_s: Annotated[float, Field(ge=0)] = 300.0
+    interval_s: Interval = 15.0
+    scale_up_stabilization_s: Seconds = 0.0
+    scale_down_stabilization_s: Seconds = 300.0
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.1
 
     @model_validator(mode="after")
@@ -113,7 +117,7 @@ class PoolSpec(Strict):
     gpu: str | None = None
     parallelism: ParallelismSpec | None = None
     policy: EnginePolicy | None = None
-    startup_s: Annotated[float, Field(ge=0)] | None = None
+    startup_s: Seconds | None = None
     autoscaler: AutoscalerSpec | None = None
 
 
@@ -122,7 +126,7 @@ class ClusterSpec(Strict):
 
     replicas: Annotated[int, Field(ge=0, le=MAX_REPLICAS)] = 1
     router: RouterSpec = PlainRouter(kind="round_robin")
-    startup_s: Annotated[float, Field(ge=0)] = 0.0
+    startup_s: Seconds = 0.0
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1, max_length=64)] | None = None
     failures: FailuresSpec | None = None
     autoscaler: AutoscalerSpec | None = None

@@ -17,6 +17,7 @@ from twin.recording import Recording, RecordingSpec
 from twin.strict import Strict
 from twin.workload.build import LoadedWorkload
 from twin.workload.clients_spec import ClientsSpec
+from twin.workload.limits import Duration
 from twin.workload.spec import WorkloadSpec
 
 SCENARIO_SCHEMA_VERSION = 1
@@ -68,7 +69,7 @@ class ScenarioFile(Strict):
         None, description="who waits how long, and tries again; none: everybody waits for ever"
     )
     slo: SloSpec = SloSpec()
-    horizon_s: Annotated[float, Field(gt=0)] | None = Field(
+    horizon_s: Duration | None = Field(
         None, description="stop the simulation here; default: run until all is served"
     )
     recording: Recording = RecordingSpec()

@@ -31,6 +31,10 @@ class Clients(Protocol):
         """A request will be sent at its `arrival_s`, now or later; it has a row by now."""
         ...
 
+    def sends(self, request: Request) -> bool:
+        """A request reaches the servers now; False: nobody wants it any more, and it is over."""
+        ...
+
     def ended(self, request: Request, end_s: float, outcome: int) -> bool:
         """A request ended at `end_s` as `outcome` says; return whether the workload hears of it.
 
@@ -104,7 +108,7 @@ class ReferenceEngine:
             at_s = request.arrival_s + self.api_s
             if at_s > clock.now and not clock.jump(at_s):
                 yield clock.at(at_s, URGENT)
-            self.dispatcher.send((request,))
+            self._arrives(request)
 
     def expect(self, request: Request) -> None:
         """Send a request through the router once it has arrived, API time included."""
@@ -113,7 +117,11 @@ class ReferenceEngine:
         if at_s <= self._clock.now:
             self.dispatcher.put(request)
         else:
-            self._clock.call_at(at_s, lambda: self.dispatcher.send((request,)))
+            self._clock.call_at(at_s, lambda: self._arrives(request))
+
+    def _arrives(self, request: Request) -> None:
+        if self.clients is None or self.clients.sends(request):
+            self.dispatcher.send((request,))
 
     def send(self, request: Request) -> None:
         """Send a request through the router now."""

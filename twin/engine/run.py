@@ -12,7 +12,7 @@ from twin.engine.clients.layer import ClientLayer
 from twin.engine.clock import Clock
 from twin.engine.cluster.autoscaler import autoscale
 from twin.engine.cluster.failures import Failures
-from twin.engine.compiled.jit import is_installed, is_kept
+from twin.engine.compiled.jit import check_installed, is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
@@ -20,7 +20,6 @@ from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, Simulation
 from twin.engine.routers import ROUTERS
 from twin.engine.serving import ServingCore
 from twin.engine.timers import batch_timer
-from twin.errors import InputError
 from twin.llm.op_sum import SOURCES
 from twin.scenario import Scenario, ScenarioFile, ScenarioPool, pools_of
 from twin.workload.clients_spec import ClientsSpec
@@ -55,9 +54,14 @@ def simulate(
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
+
+    Raises:
+        InputError: `compiled` was asked for, and numba is not installed.
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
+    if engine == "compiled":
+        check_installed()
     file, clock = scenario.file, Clock()
     pools = pools_of(scenario)
     parts = [batch_timer(pool.scenario, costs) for pool in pools]
@@ -127,11 +131,6 @@ def _cores(engine: str, source: RequestSource, file: ScenarioFile) -> CoreKind:
     """Return what kind of engine cores an engine has."""
     compiled, cluster = engine == "compiled", file.cluster
     requests = source.expected_requests or 0
-    if compiled and not is_installed():
-        raise InputError(
-            "the compiled engine needs numba, which is not installed",
-            remedy="pip install 'servetwin[fast]', or --engine fast",
-        )
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
         compiled = requests >= _WORTH_COMPILING or is_kept()
     scales = any(pool.autoscaler for pool in cluster.pools or ()) or bool(cluster.autoscaler)

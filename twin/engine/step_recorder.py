@@ -71,7 +71,7 @@ class StepRecorder:
         }
         self._append = tuple(column.append for column in self._ints.values())
         self._start_s, self._end_s, self._scheduled_s = array("d"), array("d"), array("d")
-        self._busy_s = array("d")
+        self._busy_row, self._busy_s = array("q"), array("d")
         self._attached: list[StepLog] = []
         self._runs: list[tuple[tuple[Floats, Floats, Floats], tuple[RunColumn, ...]]] = []
 
@@ -118,11 +118,9 @@ class StepRecorder:
         return self._keeps_last
 
     def keep_busy(self, busy_s: float) -> None:
-        """Say of the step just added how long it keeps a GPU busy, if not from start to end.
-
-        It must be said of every step of a run or of none.
-        """
+        """Say of the step just added how long it keeps a GPU busy, if not from start to end."""
         if self._keeps_last:
+            self._busy_row.append(len(self._start_s) - 1)
             self._busy_s.append(busy_s)
 
     def attach(self, log: StepLog) -> None:
@@ -157,12 +155,14 @@ class StepRecorder:
             )
             for place, (name, column) in enumerate(self._ints.items())
         }
+        busy_s = end_s - start_s
+        busy_s[np.array(self._busy_row, dtype=np.int64)] = self._busy_s  # those come first
         order = np.lexsort((columns["replica"], scheduled))
         return StepTable(
             scheduled_s=scheduled[order],
             start_s=start_s[order],
             end_s=end_s[order],
-            busy_s=np.array(self._busy_s, dtype=np.float64)[order if self._busy_s else []],
+            busy_s=busy_s[order],
             **{name: column[order] for name, column in columns.items()},
         )
 

@@ -16,6 +16,8 @@ _PLAIN = {
     "dict_type": "input should be keys and values",
     "tuple_type": "input should be a list",
     "invalid_key": "keys should be names",
+    "too_short": "the list is too short",
+    "too_long": "the list is too long",
 }
 """Findings that pydantic words for programmers."""
 
@@ -96,10 +98,9 @@ def _walk(
 
 
 def _has_tag(model: type[BaseModel], tag: str) -> bool:
-    return any(
-        field.default == tag or tag in getattr(field.annotation, "__args__", ())
-        for field in model.model_fields.values()
-    )
+    """Whether a model is the part of a union that a tag stands for; all unions go by `kind`."""
+    field = model.model_fields.get("kind")
+    return field is not None and tag in getattr(field.annotation, "__args__", ())
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -90,7 +90,7 @@ def bound_sentence(summary: Mapping[str, Any]) -> str:
         return "What limits steps was not recorded."
     name = max(shares, key=lambda key: shares[key], default="")
     if not name or not shares[name]:
-        return "No step ran."
+        return "Steps were not recorded." if summary.get("steps") else "No step ran."
     rest = ", ".join(
         f"{_BOUND_WORDS[other]} {percent(share)}"
         for other, share in sorted(shares.items(), key=lambda item: -item[1])

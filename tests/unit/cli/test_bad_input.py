@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,11 +79,25 @@ def simulate(twin, *assignments):
         ("policy.num_gpu_blocks=500", "set policy.max_model_len to at most 7984"),
         ("schema_version=2", "schema_version: input should be 1, not 2"),
         ("policy=none.yaml", "none.yaml: no such policy file"),
+        ("horizon_s=1e308", "horizon_s"),
+        ("cluster.startup_s=1e308", "cluster.startup_s"),
+        ("cluster.failures={scheduled: [{at_s: 0, replica: 0, down_s: 1e308}]}", "down_s"),
+        ("cluster.failures={random: {mtbf_s: 1e-9, mttr_s: 0}}", "cluster.failures.random.mtbf_s"),
+        ("cluster.failures={max_requeues: 100000}", "cluster.failures.max_requeues"),
+        ("cluster.autoscaler={target: 1, max_replicas: 2, interval_s: 1e-6}", "interval_s"),
+        ("cluster={pools: []}", "cluster.pools: the list is too short"),
+        ("clients={retry: {kind: none, max_attempts: 3}}", "choose one of kind"),
     ],
 )
 def test_bad_keys_and_values(twin, assignment, says):
     extra = ["policy.max_num_seqs=16"] if "max_num_batched_tokens=8" in assignment else []
     assert_one_line(simulate(twin, assignment, *extra), says)
+
+
+def test_the_compiled_engine_without_numba(twin, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    outcome = twin("simulate", "chat-h100", "--engine", "compiled")
+    assert_one_line(outcome, "needs numba", "servetwin[fast]")
 
 
 @pytest.mark.parametrize(

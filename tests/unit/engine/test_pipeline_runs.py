@@ -118,6 +118,17 @@ def test_dense_ranks_may_have_stages():
     assert summarise(result)["finished"] == 192
 
 
+@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+def test_replicas_with_stages_stand_beside_others(engine):
+    pools = [{"parallelism": {"pp": 2}}, {"parallelism": {"tp": 2}}]
+    scenario = scenario_from({**SCENARIO, "cluster": {"pools": pools}})
+    steps = simulate(scenario, engine=engine).steps
+    staged, whole = steps.replica == 0, steps.replica == 1
+    took_s = steps.end_s - steps.start_s
+    assert (steps.busy_s[whole] == took_s[whole]).all()
+    assert (steps.busy_s[staged] < took_s[staged]).all()
+
+
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [

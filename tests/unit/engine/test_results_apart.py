@@ -32,9 +32,3 @@ def test_a_sample_says_that_it_is_one():
 def test_every_goes_with_sampled():
     with pytest.raises(InputError, match="every"):
         load_scenario("chat-h100", {"recording": {"every": 5}})
-
-
-def test_compiled_without_numba_is_an_input_error(monkeypatch):
-    monkeypatch.setattr("twin.engine.run.is_installed", lambda: False)
-    with pytest.raises(InputError, match="numba"):
-        simulate(load_scenario("chat-h100", FEW), engine="compiled")

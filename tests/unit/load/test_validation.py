@@ -18,6 +18,7 @@ class Fast(Part):
 
 class Slow(Part):
     kind: Literal["slow"] = "slow"
+    like: Literal["fast", "slow"] = "slow"
     delay_s: float = 1.0
 
     @model_validator(mode="after")
@@ -30,7 +31,7 @@ class Slow(Part):
 class Root(Part):
     name: str
     part: Annotated[Fast | Slow, Field(discriminator="kind")] = Fast()
-    stages: list[Fast] = []
+    stages: Annotated[list[Fast], Field(max_length=2)] = []
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ class Root(Part):
         ),
         (
             {"name": "x", "part": {"kind": "slow", "block_size": 3}},
-            "f: unknown key 'part.block_size'; choose one of delay_s, kind",
+            "f: unknown key 'part.block_size'; choose one of delay_s, kind, like",
         ),
         (
             {"name": "x", "stages": [{}, {"block_size": 0}]},
@@ -54,6 +55,11 @@ class Root(Part):
             {"name": "x", "part": {"kind": "slow", "delay_s": float("nan")}},
             "f: part.delay_s: input should be a finite number, not nan",
         ),
+        (
+            {"name": "x", "part": {"kind": "fast", "like": "slow"}},
+            "f: unknown key 'part.like'; choose one of block_size, kind",
+        ),
+        ({"name": "x", "stages": [{}] * 3}, "f: stages: the list is too long"),
         ({"name": "x", "part": 3}, "f: part: input should be keys and values, not 3"),
         ({"name": "x", "part": {}}, "f: key 'part.kind' is missing"),
         (

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from tests.unit.report.by_hand import hand_result
 from tests.unit.report.synthetic import empty_result
 from twin.report.metrics import summarise
@@ -30,6 +32,11 @@ def test_without_an_objective_there_is_no_verdict():
 def test_an_empty_run_says_so():
     assert verdict(summarise(empty_result())).startswith("No request reached the engine")
     assert bound_sentence(summarise(empty_result())) == "No step ran."
+
+
+def test_a_run_that_records_no_steps_does_not_deny_them():
+    unrecorded = replace(empty_result(), stride=0, steps_taken=7)
+    assert bound_sentence(summarise(unrecorded)) == "Steps were not recorded."
 
 
 def test_what_binds_comes_largest_first():

@@ -82,6 +82,21 @@ class ClientLayer:
             at_s = request.arrival_s + spec.timeout_s
             attempt.timers.append(self._clock.call_at(at_s, partial(self._give_up, attempt)))
 
+    def sends(self, request: Request) -> bool:
+        """See `Clients.sends`: its client may be gone before the server has looked at it."""
+        attempt = self._attempts[request.index]
+        gone = attempt.gave_up and attempt.waiting is None
+        if not gone or not self._spec.abort_on_disconnect:
+            return True
+        self._vanishes(attempt)
+        return False
+
+    def _vanishes(self, attempt: Attempt) -> None:
+        """No server has anything to do for an attempt that nobody waits for."""
+        attempt.left_s = self._clock.now
+        self._leaves_server(attempt, TIMED_OUT)
+        self._loop.close()
+
     def ended(self, request: Request, end_s: float, outcome: int) -> bool:
         """See `Clients.ended`."""
         attempt = self._attempts[request.index]
@@ -184,11 +199,12 @@ class ClientLayer:
     def _arrive(self, attempt: Attempt) -> None:
         """A further attempt reaches the servers."""
         loop, ask = self._loop, attempt.ask
-        if attempt.gave_up:
-            attempt.left_s = self._clock.now
-            loop.close()
+        if not self.sends(attempt.request):
             return
         if self._spec.idempotency == "key":
+            if attempt.gave_up and (ask.serving is not None or ask.answer is not None):
+                self._vanishes(attempt)
+                return
             if ask.serving is not None:
                 attempt.served_by, ask.serving.waiting = ask.serving, attempt
                 return

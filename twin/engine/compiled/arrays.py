@@ -14,11 +14,23 @@ from twin.scheduling.limits import SchedulerLimits
 _ROWS, _BLOCKS = 1024, 65536  # where logs and block tables begin
 
 
+def most_running(limits: SchedulerLimits) -> int:
+    """Return how many requests can run at once: each holds a block that no other does."""
+    return min(limits.max_num_seqs, limits.num_gpu_blocks - 1)
+
+
+def most_tokens(limits: SchedulerLimits) -> int:
+    """Return how many tokens a step can compute: each gets a slot in a block."""
+    slots = (limits.num_gpu_blocks - 1) * limits.block_size
+    return min(limits.max_num_batched_tokens, slots)
+
+
 def policy_row(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> Any:
     """Return the policy, the host's costs and what the timer adds to a step as one row."""
     row = np.zeros(1, layout.POLICY)
     values: dict[str, float] = {
         "max_num_seqs": limits.max_num_seqs,
+        "most_running": most_running(limits),
         "max_num_batched_tokens": limits.max_num_batched_tokens,
         "max_model_len": limits.max_model_len,
         "block_size": limits.block_size,
@@ -48,7 +60,7 @@ def policy_row(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> An
 def fresh_state(limits: SchedulerLimits, policy: Any) -> State:
     """Return the arrays of one replica that has done nothing."""
     replicas = 1
-    seqs, blocks, size = limits.max_num_seqs, limits.num_gpu_blocks, limits.block_size
+    seqs, blocks, size = most_running(limits), limits.num_gpu_blocks, limits.block_size
     places = 1 << (2 * blocks - 1).bit_length() if limits.enable_prefix_caching else 1
     state = State(
         policy=policy,

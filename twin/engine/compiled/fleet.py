@@ -9,7 +9,14 @@ import numpy as np
 
 from hwmodels.host import HostCosts
 from twin.engine.compiled import layout, loop, outside, written
-from twin.engine.compiled.arrays import ABSENT, doubled, fresh_state, policy_row
+from twin.engine.compiled.arrays import (
+    ABSENT,
+    doubled,
+    fresh_state,
+    most_running,
+    most_tokens,
+    policy_row,
+)
 from twin.engine.compiled.keys import ID_LIMIT, KeyNumbers
 from twin.engine.compiled.layout import ENDED, TABLE
 from twin.engine.compiled.memory import table_of
@@ -51,7 +58,7 @@ class CompiledFleet:
         self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts, stride: int = 1
     ) -> None:
         self.limits = limits
-        self.book = PriceBook(timer, limits.max_num_seqs, limits.max_num_batched_tokens)
+        self.book = PriceBook(timer, most_running(limits), most_tokens(limits))
         self.state = fresh_state(limits, policy_row(limits, timer, host))
         self.state.policy["stride"] = stride
         self.members: list[CompiledReplica] = []
@@ -254,7 +261,7 @@ class CompiledFleet:
 
     def _grow(self) -> None:
         """Make room wherever there may be too little."""
-        state, seqs = self.state, self.limits.max_num_seqs
+        state, seqs = self.state, most_running(self.limits)
         for name, place, margin in (
             ("step", layout.STEPS, loop.MOST_SAMPLED + 1), ("run", layout.RUNS, 1),
             ("taken", layout.TAKEN, self.limits.block_size),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import twin.llm
+from twin.errors import InputError
 
 _PREFIX = "numba-"
 
@@ -23,6 +24,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def is_installed() -> bool:
     """Whether numba can be imported, without importing it (half a second)."""
     return importlib.util.find_spec("numba") is not None
+
+
+def check_installed() -> None:
+    """Refuse to go on without numba.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
+    if not is_installed():
+        raise InputError(
+            "the compiled engine needs numba, which is not installed",
+            remedy="install servetwin[fast], or take the engine interpreted or fast",
+        )
 
 
 def is_kept() -> bool:

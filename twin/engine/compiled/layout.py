@@ -71,7 +71,8 @@ ENTRY = np.dtype([("row", _I), ("tokens", _I), ("epoch", _I), ("samples", _I)], 
 
 POLICY = np.dtype(
     [
-        ("max_num_seqs", _I), ("max_num_batched_tokens", _I), ("max_model_len", _I),
+        ("max_num_seqs", _I), ("most_running", _I), ("max_num_batched_tokens", _I),
+        ("max_model_len", _I),
         ("block_size", _I), ("caching", _I), ("chunked", _I), ("threshold", _I),
         ("priority", _I), ("reserve_full_isl", _I), ("watermark_blocks", _I),
         ("asynchronous", _I), ("usable_blocks", _I), ("stride", _I),

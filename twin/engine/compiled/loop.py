@@ -50,7 +50,7 @@ _STUCK_ITERATIONS = 10_000
 @compiled
 def _has_room(s: Any) -> bool:
     """Whether the logs can take whatever one iteration writes."""
-    seqs, size = policies(s)[0].max_num_seqs, policies(s)[0].block_size
+    seqs, size = policies(s)[0].most_running, policies(s)[0].block_size
     return (
         counters(s)[STEPS] + MOST_SAMPLED < steps(s).size
         and counters(s)[RUNS] < runs(s).size

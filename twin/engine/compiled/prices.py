@@ -19,17 +19,17 @@ class PriceBook:
 
     Args:
         timer: tells them.
-        max_num_seqs, max_num_batched_tokens: of the engine.
+        most_running, most_tokens: requests and tokens of the largest step.
 
     Attributes:
         prices: the arrays.
         moved: some of them were replaced; whoever has seen to that sets it back.
     """
 
-    def __init__(self, timer: StepTimer, max_num_seqs: int, max_num_batched_tokens: int) -> None:
+    def __init__(self, timer: StepTimer, most_running: int, most_tokens: int) -> None:
         self._timer, self.moved = timer, False
         self._used = {"sums": 0, "lines": 0, "pieces": 0, "cells": 0}
-        tokens = max(max_num_batched_tokens, max_num_seqs, *timer.mixed_sizes, 1)
+        tokens = max(most_tokens, most_running, *timer.mixed_sizes, 1)
 
         def index(*shape: int) -> Any:
             return np.full(shape, -1, dtype=np.int32)
@@ -37,11 +37,11 @@ class PriceBook:
         self.prices = Prices(
             sums=np.zeros(_ROWS, layout.SUM),
             body_of=index(2 * tokens + 2 * 64),
-            head_of=index(max_num_seqs + 1),
+            head_of=index(most_running + 1),
             lines=np.zeros(_ROWS, layout.LINE),
-            line_of=index(max_num_seqs + 1, pricing.KNOTS),
+            line_of=index(most_running + 1, pricing.KNOTS),
             pieces=np.zeros(_ROWS, layout.PIECE),
-            piece_of=index(max_num_seqs + 1, pricing.KNOTS),
+            piece_of=index(most_running + 1, pricing.KNOTS),
             cells=np.zeros(_ROWS, layout.CELL),
             cell_of=index(len(QUERIES) + 1, len(HISTORIES) + 1, 2),
             queries=np.array(QUERIES, dtype=np.int64),

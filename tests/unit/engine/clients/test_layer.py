@@ -1,5 +1,7 @@
 """Clients at a server whose steps take a second."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,14 +20,14 @@ from twin.workload.clients_spec import ClientsSpec
 FIXED = {"kind": "fixed", "max_attempts": 3, "delay_s": 0.5}
 
 
-def serve(clients, *asks, crash_s=None, **policy):
+def serve(clients, *asks, crash_s=None, host=NO_HOST, **policy):
     """Run requests of (arrival, prompt, tokens); return (loop, columns, source)."""
     clock = Clock()
     policy = limits(**{"max_num_seqs": 1, **policy})
     core = Replica(clock, 0, SCHEDULERS["vllm"](policy), OneStage(ConstantTimer(1.0)), NO_HOST)
     source = ListSource([Request(i, *ask) for i, ask in enumerate(asks)])
     layer = ClientLayer(ClientsSpec(**clients), source, clock, np.random.default_rng(0))
-    loop = ReferenceEngine(clock, [pool_of([core], policy.fits)], RoundRobin(), layer, NO_HOST)
+    loop = ReferenceEngine(clock, [pool_of([core], policy.fits)], RoundRobin(), layer, host)
     layer.join(loop)
     if crash_s is not None:
 
@@ -75,6 +77,41 @@ def test_a_server_that_does_not_hear_of_it_goes_on(aborts):
         assert loop.requests.output_tokens[0] == 10
         assert columns["left_s"][0] == 10.0
         assert loop.requests.outcome[1] == TIMED_OUT
+
+
+@pytest.mark.parametrize("aborts", [True, False])
+def test_who_goes_before_the_engine_hears_of_the_request(aborts):
+    # A second passes in the server before the engine gets it.
+    loop, columns, source = serve(
+        {"timeout_s": 0.25, "abort_on_disconnect": aborts, "retry": {**FIXED, "max_attempts": 2}},
+        (0.0, 4, 3),
+        host=replace(NO_HOST, api_s=1.0),
+    )
+    assert loop.requests.outcome == [TIMED_OUT, TIMED_OUT]
+    assert loop.requests.finish_s == [0.25, 1.0]
+    assert [end[:2] for end in source.ends] == [(0, 1.0)]
+    if aborts:
+        assert loop.requests.output_tokens == [0, 0]
+        assert columns["left_s"].tolist() == [1.0, 1.75]
+    else:
+        assert loop.requests.output_tokens == [3, 3]
+        assert columns["left_s"].tolist() == [4.0, 7.0]
+
+
+def test_a_retry_with_a_key_that_is_given_up_under_way_asks_for_nothing():
+    loop, columns, _ = serve(
+        {
+            "timeout_s": 0.25,
+            "abort_on_disconnect": False,
+            "retry": {**FIXED, "max_attempts": 2},
+            "idempotency": "key",
+        },
+        (0.0, 4, 3),
+        host=replace(NO_HOST, api_s=1.0),
+    )
+    assert loop.requests.outcome == [TIMED_OUT, TIMED_OUT]
+    assert loop.requests.output_tokens == [3, 0]
+    assert columns["left_s"].tolist() == [4.0, 1.75]
 
 
 def key(idempotency):
