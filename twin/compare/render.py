@@ -36,6 +36,12 @@ SHOWN: tuple[tuple[str, str, Show], ...] = (
     ("slo_attainment", "SLO attainment", percent),
     ("rejected", "Rejected", count),
     ("unfinished", "Unfinished", count),
+    ("failed", "Lost with their replica", count),
+    ("requeues", "Sent again", count),
+    ("clients.succeeded", "Succeeded at last", count),
+    ("clients.timed_out", "Attempts timed out", count),
+    ("clients.attempts_per_request", "Attempts a request", significant),
+    ("clients.wasted_gpu_share", "GPU time wasted", percent),
     ("preemptions", "Preemptions", count),
     ("prefix_cache_hit_rate", "Prefix hit rate", percent),
     ("kv_blocks", "KV blocks", count),
@@ -43,6 +49,7 @@ SHOWN: tuple[tuple[str, str, Show], ...] = (
     ("kv_cache_usage.max", "KV usage, peak", percent),
     ("waiting.mean", "Waiting, mean", significant),
     ("gpu_busy_share", "GPU busy", percent),
+    ("gpu_s", "GPU time paid", seconds),
 )
 """(figure, how it is called, how it is written), in the order of the table."""
 

@@ -225,10 +225,10 @@ class DataParallelReplica:
         self._rank_of[state.request.index] = rank
         return self.engines[rank].submit(state)
 
-    def catch_up(self) -> None:
+    def catch_up(self, request: Request) -> None:
         """See `ServingInstance.catch_up`."""
         for rank in self.engines:
-            rank.catch_up()
+            rank.catch_up(request)
 
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`; the front end no longer counts the request at once."""

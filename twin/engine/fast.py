@@ -19,7 +19,7 @@ from twin.engine.recorder import RequestRecorder
 from twin.engine.replica import Replica
 from twin.engine.step_recorder import StepRecorder
 from twin.llm.decode_run import DecodeTimes
-from twin.request import RequestState
+from twin.request import Request, RequestState
 from twin.scheduling.base import QuietScheduler
 from twin.step import BatchShape, StepPlan
 
@@ -76,7 +76,7 @@ class FastReplica(Replica):
             self._cut(self._ride, self._clock.now)
         return super().submit(state)
 
-    def catch_up(self) -> None:
+    def catch_up(self, request: Request) -> None:  # noqa: ARG002
         """See `Replica.catch_up`."""
         self._stop()
 

@@ -154,7 +154,7 @@ class ReferenceEngine:
         if math.isnan(requests.first_token_s[row]) and requests.replica[row] >= 0:
             member = self.membership.of_core(requests.replica[row])
             if member.is_passive or not math.isnan(requests.scheduled_s[row]):
-                member.catch_up()
+                member.catch_up(requests.requests[row])
         return requests.first_token_s[row]
 
     def takes(self, request: Request) -> bool:

@@ -133,7 +133,7 @@ class Replica:
             except Interrupt:  # a crash
                 self._restarting = False
 
-    def catch_up(self) -> None:
+    def catch_up(self, request: Request) -> None:
         """See `ServingInstance.catch_up`: what happens is written down at once."""
 
     def abort(self, state: RequestState) -> bool:

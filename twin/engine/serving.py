@@ -107,8 +107,8 @@ class ServingInstance(Protocol):
         """Take a request now; return the index of the engine core that has it."""
         ...
 
-    def catch_up(self) -> None:
-        """Write down all that happened before now."""
+    def catch_up(self, request: Request) -> None:
+        """Write down what has become of a request before now, or of all that it has."""
         ...
 
     def abort(self, state: RequestState) -> bool:

@@ -123,7 +123,7 @@ def client_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("E2E, all attempts", f"P50 {seconds(e2e_s['p50'])}, P99 {seconds(e2e_s['p99'])}"),
         (
             "Wasted",
-            f"{significant(tokens)} tokens ({percent(clients['wasted_token_share'])}), "
+            f"at least {significant(tokens)} tokens ({percent(clients['wasted_token_share'])}), "
             f"{percent(clients['wasted_gpu_share'])} of GPU time",
         ),
     ]

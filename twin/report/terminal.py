@@ -142,7 +142,7 @@ def figure_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if summary.get("requeues"):
         requests += f"; sent again {count(summary['requeues'])} times"
     rows = [
-        ("Requests", requests),
+        ("Attempts" if summary.get("clients") else "Requests", requests),
         (
             "Throughput",
             f"{_rate(summary['requests_per_s'], 'req/s')}, "

@@ -80,6 +80,9 @@ def _losses(summary: Mapping[str, Any]) -> str:
         )
         if summary.get(key)
     ]
+    clients = summary.get("clients")
+    if clients and clients["timed_out"]:
+        parts.append(f"{clients['timed_out']:,} of {clients['attempts']:,} attempts timed out")
     return f"{', '.join(parts)}." if parts else ""
 
 

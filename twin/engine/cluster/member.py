@@ -116,10 +116,10 @@ class Member:
         """Whether its engine writes things down only when it is asked."""
         return self.instance is not None and self.instance.passive
 
-    def catch_up(self) -> None:
-        """Let all that its engine has done before now be written down."""
+    def catch_up(self, request: Request) -> None:
+        """Let what has become of a request before now be written down."""
         if self.instance is not None:
-            self.instance.catch_up()
+            self.instance.catch_up(request)
 
     def submit(self, state: RequestState) -> int:
         """Hand it a request now; return the index of the engine core that has it."""

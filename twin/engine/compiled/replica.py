@@ -126,10 +126,11 @@ class CompiledReplica:
             fleet.put_off(self._row, state, now_s)
         return self.index
 
-    def catch_up(self) -> None:
+    def catch_up(self, request: Request) -> None:
         """See `ServingInstance.catch_up`."""
         self._bring_here()
-        self._fleet.write_back(self._fleet.held(self._row))
+        if request.index in self._fleet.states:
+            self._fleet.write_back([request.index])
 
     def abort(self, state: RequestState) -> bool:
         """See `ServingInstance.abort`."""
