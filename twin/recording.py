@@ -6,18 +6,20 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from twin.strict import Strict
 
+_EVERY = 100
+
 
 class RecordingSpec(Strict):
     """All of them, every so manieth of each engine core, or none."""
 
     kind: Literal["full", "sampled", "none"] = "full"
     every: Annotated[int, Field(ge=2, le=10**6, description="of sampled: one kept of so many")] = (
-        100
+        _EVERY
     )
 
     @model_validator(mode="after")
     def _every_of_sampled(self) -> "RecordingSpec":
-        if self.kind != "sampled" and "every" in self.model_fields_set:
+        if self.kind != "sampled" and self.every != _EVERY:
             raise ValueError(f"every: goes with kind sampled, not {self.kind}")
         return self
 

@@ -90,10 +90,10 @@ def bound_sentence(summary: Mapping[str, Any]) -> str:
     """Return what limits the steps: `Steps are bound by memory bandwidth (HBM) for 81 % …`."""
     shares = summary["time_by_bound"]
     if None in shares.values():
-        return "What limits steps was not recorded."
+        return "Steps were not recorded."
     name = max(shares, key=lambda key: shares[key], default="")
     if not name or not shares[name]:
-        return "Steps were not recorded." if summary.get("steps") else "No step ran."
+        return "No step ran."
     rest = ", ".join(
         f"{_BOUND_WORDS[other]} {percent(share)}"
         for other, share in sorted(shares.items(), key=lambda item: -item[1])
