@@ -27,6 +27,32 @@ from twin.engine.reference import ReferenceEngine
 _COUNTED = (Life.STARTING, Life.READY)
 
 
+class _Window:
+    """The largest of the recommendations of the last seconds, or the smallest.
+
+    Only those are kept that no later one outdoes: an evaluation costs the same however many there
+    are in the window.
+
+    Args:
+        seconds: how long one counts.
+        sign: 1 for the largest, -1 for the smallest.
+    """
+
+    def __init__(self, seconds: float, sign: int) -> None:
+        self._seconds, self._sign = seconds, sign
+        self._kept: deque[tuple[float, int]] = deque()
+
+    def after(self, now_s: float, number: int) -> int:
+        """Add a recommendation; return the extreme one of the window that ends now."""
+        kept, sign = self._kept, self._sign
+        while kept and sign * kept[-1][1] <= sign * number:
+            kept.pop()
+        kept.append((now_s, number))
+        while kept[0][0] < now_s - self._seconds:
+            kept.popleft()
+        return kept[0][1]
+
+
 class Autoscaler:
     """Starts and drains the replicas of one pool.
 
@@ -49,7 +75,8 @@ class Autoscaler:
         self.pool, self._spec = rule
         self._clock, self._agenda = clock, agenda
         self._membership, self._dispatcher = membership, dispatcher
-        self._recommended: deque[tuple[float, int]] = deque()
+        up_s, down_s = rule[1].scale_up_stabilization_s, rule[1].scale_down_stabilization_s
+        self._least, self._most = _Window(up_s, -1), _Window(down_s, 1)
 
     def run(self) -> Generator[Event, None, None]:
         """Evaluate the metric at every interval, as a simpy process."""
@@ -95,13 +122,8 @@ class Autoscaler:
 
     def _stabilized(self, wanted: int) -> int:
         """Return the number to have now, by the recommendations of both windows."""
-        spec, now, past = self._spec, self._clock.now, self._recommended
-        up_s, down_s = spec.scale_up_stabilization_s, spec.scale_down_stabilization_s
-        past.append((now, wanted))
-        while past[0][0] < now - max(up_s, down_s):
-            past.popleft()
-        least = min(number for at_s, number in past if at_s >= now - up_s)
-        most = max(number for at_s, number in past if at_s >= now - down_s)
+        spec, now = self._spec, self._clock.now
+        least, most = self._least.after(now, wanted), self._most.after(now, wanted)
         number = min(max(len(self._current()), least), most)
         return min(max(number, spec.min_replicas), spec.max_replicas)
 
