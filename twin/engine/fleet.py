@@ -165,7 +165,9 @@ def _compiled_maker(
     from twin.engine.compiled.replica import CompiledReplica
 
     timer, host = parts
-    fleet = CompiledFleet(vllm_limits(scenario), timer, host, kind.stride)
+    fleet = CompiledFleet(
+        vllm_limits(scenario), timer, host, kind.stride, scenario.file.cluster.replicas
+    )
 
     def make(index: int) -> ServingInstance:
         return CompiledReplica(clock, index, fleet, hears=kind.hears)

@@ -57,9 +57,8 @@ def policy_row(limits: SchedulerLimits, timer: StepTimer, host: HostCosts) -> An
     return row
 
 
-def fresh_state(limits: SchedulerLimits, policy: Any) -> State:
-    """Return the arrays of one replica that has done nothing."""
-    replicas = 1
+def fresh_state(limits: SchedulerLimits, policy: Any, replicas: int) -> State:
+    """Return the arrays of replicas that have done nothing."""
     seqs, blocks, size = most_running(limits), limits.num_gpu_blocks, limits.block_size
     places = 1 << (2 * blocks - 1).bit_length() if limits.enable_prefix_caching else 1
     state = State(

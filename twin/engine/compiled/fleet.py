@@ -45,6 +45,7 @@ class CompiledFleet:
         timer: times their steps.
         host: host costs around them.
         stride: of steps and gaps one is kept of so many; 0: none.
+        replicas: how many there will be at first.
 
     Attributes:
         state, book: the arrays.
@@ -55,11 +56,16 @@ class CompiledFleet:
     """
 
     def __init__(
-        self, limits: SchedulerLimits, timer: StepTimer, host: HostCosts, stride: int = 1
+        self,
+        limits: SchedulerLimits,
+        timer: StepTimer,
+        host: HostCosts,
+        stride: int = 1,
+        replicas: int = 1,
     ) -> None:
         self.limits = limits
         self.book = PriceBook(timer, most_running(limits), most_tokens(limits))
-        self.state = fresh_state(limits, policy_row(limits, timer, host))
+        self.state = fresh_state(limits, policy_row(limits, timer, host), max(1, replicas))
         self.state.policy["stride"] = stride
         self.members: list[CompiledReplica] = []
         self.records: tuple[RequestRecorder, StepRecorder] | None = None
