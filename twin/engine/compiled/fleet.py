@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hwmodels.host import HostCosts
-from twin.engine.compiled import layout, loop, outside, written
+from twin.engine.compiled import entry, layout, loop, written
 from twin.engine.compiled.arrays import (
     ABSENT,
     doubled,
@@ -77,6 +77,7 @@ class CompiledFleet:
         self._pending: list[tuple[int, RequestState, float]] = []
         self._longest = -(-limits.max_model_len // limits.block_size) + 3
         self._table: Any = None
+        self._address = 0
 
     def add(self, member: "CompiledReplica") -> int:
         """Make room for one more replica; return its row."""
@@ -85,15 +86,21 @@ class CompiledFleet:
         if row == have:
             self._replace({name: doubled(self.state, name) for name in _BY_REPLICA})
         self.members.append(member)
-        outside.reset(self.table(), row)
+        entry.reset(self.address(), row)
         return row
 
     def table(self) -> Any:
         """Return the table that compiled code reads (`twin.engine.compiled.memory`)."""
         if self._table is None or self.book.moved:
             self._table = table_of(self.state, self.book.prices)
+            self._address = int(self._table.ctypes.data)
             self.book.moved = False
         return self._table
+
+    def address(self) -> int:
+        """Return where that table is, for `twin.engine.compiled.entry`."""
+        self.table()
+        return self._address
 
     def take(self, state: RequestState) -> int:
         """Write a request's row; return its index."""
@@ -115,7 +122,7 @@ class CompiledFleet:
 
     def submit(self, replica: int, row: int, at_s: float) -> None:
         """Hand a request to a replica that has been advanced to now."""
-        while not loop.submit(self.table(), replica, row, at_s):
+        while not entry.submit(self.address(), replica, row, at_s):
             self._grow()
 
     def flush(self) -> None:
@@ -131,9 +138,10 @@ class CompiledFleet:
         for name in ("place", "room"):  # of those that were here before
             fresh[name] = self.state.request[name][rows]
         self.state.request[rows] = fresh
+        self._make_room(rows.size)
         done, why = 0, 0
         while why >= 0:
-            done, why, replica = loop.feed(self.table(), rows, replicas, at_s, done)
+            done, why, replica = entry.feed(self.address(), rows, replicas, at_s, done)
             self._help(why, replica)
 
     def advance_all(self, until_s: float) -> None:
@@ -142,7 +150,7 @@ class CompiledFleet:
         self.flush()
         why = 0
         while why >= 0:
-            why, replica = loop.advance_all(self.table(), until_s)
+            why, replica = entry.advance_all(self.address(), until_s)
             self._help(why, replica)
 
     def sync(self, now_s: float) -> None:
@@ -158,7 +166,7 @@ class CompiledFleet:
         """
         calls_s = min(until_s, call_until_s)
         while True:
-            why = loop.advance(self.table(), replica, calls_s, until_s, True)
+            why = entry.advance(self.address(), replica, calls_s, until_s, True)
             if why in (loop.REACHED, loop.IDLE, loop.SOMEBODY_ENDED):
                 return bool(why == loop.SOMEBODY_ENDED)
             self._help(why, replica)
@@ -166,7 +174,7 @@ class CompiledFleet:
     def first_end_s(self, replica: int) -> float:
         """Return an instant before which no request of a replica ends, if nothing comes."""
         while True:
-            at_s = outside.first_end_s(self.table(), replica)
+            at_s = entry.first_end_s(self.address(), replica)
             if at_s >= 0:
                 return float(at_s)
             self.book.fill(self.state)
@@ -189,7 +197,7 @@ class CompiledFleet:
         """Return the rows of all requests a replica has: running, waiting, not yet seen."""
         of = self.state.replica[replica]
         out = np.zeros(int(of["running"] + of["waiting"] + of["inbox"]), dtype=np.int64)
-        count = outside.held(self.table(), replica, out)
+        count = entry.held(self.address(), replica, out)
         rows: list[int] = out[:count].tolist()
         return rows
 
@@ -264,6 +272,15 @@ class CompiledFleet:
         self._reserve("segment_end", end)
         self.state.segment_id[start:end], self.state.segment_end[start:end] = ids, ends
         self._segments_used = end
+
+    def _make_room(self, requests: int) -> None:
+        """Give the logs what so many requests come to write, as far as that can be guessed."""
+        if self.state.policy["stride"][0] == 1:
+            for name, place, each in (
+                ("step", layout.STEPS, 5), ("run", layout.RUNS, 2), ("gap", layout.GAPS, 8),
+                ("taken", layout.TAKEN, 26),
+            ):  # fmt: skip
+                self._reserve(name, int(self.state.counter[place]) + each * requests)
 
     def _grow(self) -> None:
         """Make room wherever there may be too little."""

@@ -41,7 +41,7 @@ def check_installed() -> None:
 
 def is_kept() -> bool:
     """Whether an earlier process has compiled these very sources and kept the code."""
-    return any(_folder().rglob("loop.advance_all*.nbi"))
+    return any(_folder().rglob("entry.advance_all*.nbi"))
 
 
 def compiled(function: Function) -> Function:

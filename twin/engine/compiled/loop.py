@@ -39,7 +39,7 @@ CALL, PRICE, OUT = 0, 1, 2
 REACHED, IDLE, PRICE_MISSING, FULL, SOMEBODY_ENDED, STUCK = range(6)
 """Why `advance` stopped."""
 
-FEWEST_STEPS = 4
+FEWEST_STEPS = 2
 MOST_SAMPLED = 1024
 """Steps of a run that is sampled, each of which may add a row to the logs."""
 

@@ -44,6 +44,19 @@ def _pointer(_: Any, address: Any) -> Any:
     return types.voidptr(address), convert
 
 
+_SHAPE = (len(FIELDS), _WIDTH)
+
+
+@compiled
+def at(address: int) -> Any:
+    """Return the table at an address.
+
+    Compiled code does not count who uses that, as it would (atomically, in every call) with an
+    array that Python hands over.
+    """
+    return carray(_pointer(address), _SHAPE, np.int64)
+
+
 def _accessor(name: str, array: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Compile an accessor under a name of its own, which code kept on disk is told apart by."""
     array.__name__ = array.__qualname__ = f"array_{name}"

@@ -18,16 +18,18 @@ from twin.engine.compiled.memory import (
 )
 
 _INDEX_BITS = 24
+_TOGETHER = 3  # of a key's last bits: places of two cache lines
 
 
 @compiled
 def _home(key: int, mask: int) -> Any:
-    """Return where a key belongs: keys of one request differ in few bits, so all are mixed."""
-    mixed = np.uint64(key)
+    """Return where a key belongs: neighbours stay together, as they are asked for in a row."""
+    mixed = np.uint64(key >> _TOGETHER)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.int64(mixed & np.uint64(mask))
+    group = np.int64(mixed & np.uint64(mask >> _TOGETHER))
+    return ((group << _TOGETHER) | (key & (2**_TOGETHER - 1))) & mask
 
 
 @compiled

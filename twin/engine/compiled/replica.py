@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from twin.engine.clock import NORMAL, Clock, Event
-from twin.engine.compiled import outside
+from twin.engine.compiled import entry
 from twin.engine.compiled.fleet import CompiledFleet
 from twin.engine.delivery import DeliveryQueue
 from twin.engine.recorder import RequestRecorder
@@ -112,7 +112,7 @@ class CompiledReplica:
             return 0
         fleet = self._fleet
         keys = fleet.keys.of(self.prompt_keys.of(request, limits.block_size))
-        found = outside.cached_keys(fleet.table(), self._row, np.array(keys, dtype=np.int64))
+        found = entry.cached_keys(fleet.address(), self._row, np.array(keys, dtype=np.int64))
         return int(found) * limits.block_size
 
     def submit(self, state: RequestState) -> int:
@@ -138,7 +138,7 @@ class CompiledReplica:
         fleet, row = self._fleet, state.request.index
         if fleet.states.get(row) is not state:
             return False
-        if not outside.abort(fleet.table(), self._row, row):
+        if not entry.abort(fleet.address(), self._row, row):
             return False
         state.status, state.finish_reason = Status.FINISHED, "abort"
         fleet.write_back([row])
@@ -152,7 +152,7 @@ class CompiledReplica:
         fleet = self._fleet
         rows = fleet.held(self._row)
         fleet.write_back(rows)
-        outside.reset(fleet.table(), self._row)
+        entry.reset(fleet.address(), self._row)
         lost = [fleet.states.pop(row) for row in rows]
         for state in lost:
             state.status, state.finish_reason = Status.FINISHED, "lost"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twin.engine.compiled import expand, layout
+from twin.engine.compiled import entry, layout
 
 if TYPE_CHECKING:
     from twin.engine.compiled.fleet import CompiledFleet
@@ -40,7 +40,7 @@ class Log:
     def columns(self) -> dict[str, Any]:
         """Return the steps, in no particular order, by column of `StepTable`."""
         out = np.zeros(self.kept, layout.STEP)
-        expand.step_rows(self._fleet.table(), out, np.zeros((self._longest, 5)))
+        entry.step_rows(self._fleet.address(), out, np.zeros((self._longest, 5)))
         columns = {ours: out[theirs] for ours, theirs in _COLUMNS.items()}
         columns["replica"] = self._cores[columns["replica"]]
         return columns
@@ -52,9 +52,9 @@ class Log:
     @cached_property
     def _gaps(self) -> list[Any]:
         counts = np.zeros(self._cores.size, dtype=np.int64)
-        expand.gap_counts(self._fleet.table(), counts)
+        entry.gap_counts(self._fleet.address(), counts)
         ends = np.cumsum(counts)
         out = np.zeros(int(ends[-1]) if ends.size else 0)
         room = np.zeros((self._longest, 5))
-        expand.write_gaps(self._fleet.table(), ends - counts, out, room)
+        entry.write_gaps(self._fleet.address(), ends - counts, out, room)
         return np.split(out, ends[:-1])
