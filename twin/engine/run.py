@@ -69,7 +69,7 @@ def simulate(
     context = max(pool.scenario.policy.max_model_len for pool in pools)
     source = scenario.workload.source(seed, context)
     clients = _clients(file.clients, source, clock, seed)
-    kind = _cores(engine, source, file)
+    kind = _cores(engine, clients or source, file)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,
@@ -134,7 +134,7 @@ def _cores(engine: str, source: RequestSource, file: ScenarioFile) -> CoreKind:
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
         compiled = requests >= _WORTH_COMPILING or is_kept()
     scales = any(pool.autoscaler for pool in cluster.pools or ()) or bool(cluster.autoscaler)
-    hears = source.hears_of_ends or file.clients is not None or cluster.failures is not None
+    hears = source.hears_of_ends or cluster.failures is not None
     return CoreKind(engine != "reference", compiled, hears or scales, file.recording.stride)
 
 

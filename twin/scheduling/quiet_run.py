@@ -8,6 +8,7 @@ flight, would do. A scheduler after both is in every field the one that was call
 
 from twin.request import RequestState
 from twin.scheduling.core import EngineCore
+from twin.scheduling.memory_left import steps_that_fit
 from twin.scheduling.waiting_pass import head_stays_blocked
 
 _ENDLESS = 2**62
@@ -50,22 +51,14 @@ def quiet_calls(core: EngineCore) -> int:
 def _with_free_blocks(core: EngineCore, calls: int) -> int:
     """Return how many of `calls` steps find the blocks they take."""
     size, free = core.limits.block_size, core.pool.num_free
-    if len(core.running) * (calls // size + 1) <= free:
-        return calls
+    plenty = len(core.running) * (calls // size + 1) <= free
 
     def needed(steps: int) -> int:
         return sum(
             -(-(state.num_computed + steps) // size) - len(state.blocks) for state in core.running
         )
 
-    low, high = 0, calls
-    while low < high:
-        middle = (low + high + 1) // 2
-        if needed(middle) <= free:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return steps_that_fit(calls, plenty, free, needed)
 
 
 def skip_calls(core: EngineCore, calls: int) -> list[int]:

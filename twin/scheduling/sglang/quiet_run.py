@@ -8,6 +8,7 @@ the turn that needs it. A scheduler after both is in every field the one that we
 
 from collections import Counter
 
+from twin.scheduling.memory_left import steps_that_fit
 from twin.scheduling.sglang.admission import free_slots
 from twin.scheduling.sglang.core import SglangCore
 from twin.scheduling.sglang.kv_cache import KvCache
@@ -52,21 +53,13 @@ def _may_prefill(core: SglangCore) -> bool:
 def _with_memory(core: SglangCore, calls: int) -> int:
     """Return how many of `calls` turns find their pages, free or to be evicted."""
     page, pages = core.limits.page_size, core.cache.available // core.limits.page_size
-    if len(core.running) * (calls // page + 1) <= pages:
-        return calls
+    plenty = len(core.running) * (calls // page + 1) <= pages
 
     def needed(turns: int) -> int:
         held = (job.state.num_computed for job in core.running)
         return sum(-(-(tokens + turns) // page) - -(-tokens // page) for tokens in held)
 
-    low, high = 0, calls
-    while low < high:
-        middle = (low + high + 1) // 2
-        if needed(middle) <= pages:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return steps_that_fit(calls, plenty, pages, needed)
 
 
 def skip_calls(core: SglangCore, calls: int) -> list[int]:

@@ -7,6 +7,7 @@ iteration by iteration.
 """
 
 from twin.request import RequestState
+from twin.scheduling.memory_left import steps_that_fit
 from twin.scheduling.trtllm.active import ActiveRequest
 from twin.scheduling.trtllm.kv_cache import KvCache
 from twin.scheduling.trtllm.limits import TrtllmLimits
@@ -36,21 +37,13 @@ def quiet_calls(states: list[RequestState], limits: TrtllmLimits, kv: KvCache) -
 
 def _with_free_blocks(states: list[RequestState], size: int, free: int, calls: int) -> int:
     """Return how many of `calls` iterations find the blocks they take."""
-    if calls <= 0 or len(states) * (calls // size + 1) <= free:
-        return max(calls, 0)
+    plenty = len(states) * (calls // size + 1) <= free
 
     def needed(steps: int) -> int:
         held = (state.num_computed for state in states)
         return sum(-(-(tokens + steps) // size) - -(-tokens // size) for tokens in held)
 
-    low, high = 0, calls
-    while low < high:
-        middle = (low + high + 1) // 2
-        if needed(middle) <= free:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return steps_that_fit(max(calls, 0), plenty, free, needed)
 
 
 def skip_calls(
