@@ -4,6 +4,9 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
+# What torch is installed from; for a build without CUDA where the default one brings it:
+# make test TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+TORCH ?= torch==2.13.0
 # Processes for the tests: one a core, two on a small machine.
 JOBS ?= 2
 
@@ -60,7 +63,8 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,kernels]'
 	@touch $@ $(VENV)/.run
 
 clean:

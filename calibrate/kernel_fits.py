@@ -184,7 +184,8 @@ def _fit(
 
     def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         fit = replace(start, **dict(zip(names, np.exp(logs).tolist(), strict=True)))
-        return np.log(predict(fit)) - measured
+        differences: NDArray[np.float64] = np.log(predict(fit)) - measured
+        return differences
 
     found = least_squares(
         residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT_L1_SCALE,

@@ -96,7 +96,7 @@ def tile_time(shape: GemmShape, fit: GemmFit, gpu: GpuSpec) -> GemmTime:
 
 
 def _join(first: _Array, second: _Array, third: _Array, p_norm: float) -> _Array:
-    largest = np.maximum(np.maximum(first, second), third)
+    largest: _Array = np.maximum(np.maximum(first, second), third)
     if p_norm == math.inf:
         return largest
     ratios = (first / largest) ** p_norm + (second / largest) ** p_norm

@@ -119,7 +119,8 @@ class DecodeRun:
             return found[0]
         counts = [count for _, count in self._first(steps)]
         full = [np.broadcast_to(b, c) for b, c in zip(found, counts, strict=True)]
-        return np.concatenate(full).astype(np.int64)
+        bounds: Ints = np.concatenate(full).astype(np.int64)
+        return bounds
 
     def by_source(self, steps: int) -> list[float]:
         """Return the seconds of the first steps by how they were obtained."""

@@ -67,7 +67,8 @@ def _idle_after(result: SimulationResult, replica: int, start: Floats, end: Floa
     # Where the next arrival comes after everyone has left, a busy stretch ends.
     breaks = np.flatnonzero(np.append(arrival[1:] > latest[:-1], True))
     stretch = np.searchsorted(latest[breaks], start, side="right")
-    return np.maximum(latest[breaks][np.minimum(stretch, breaks.size - 1)], end)
+    after: Floats = np.maximum(latest[breaks][np.minimum(stretch, breaks.size - 1)], end)
+    return after
 
 
 def time_mean(values: Ints | Floats, hold: Floats, over_s: float) -> float | None:

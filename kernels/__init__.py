@@ -1,0 +1,1 @@
+"""Triton kernels and memory-hierarchy probes: what `calibrate` runs on a GPU."""

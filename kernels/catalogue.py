@@ -1,0 +1,6 @@
+"""Every kernel that is tested, compiled and measured, one line each."""
+
+from kernels.case import Kernel
+from kernels.norm.rms_norm import RMS_NORM
+
+KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in (RMS_NORM,)}
