@@ -136,7 +136,8 @@ def main() -> int:
 
 
 def _line(row: Resources) -> str:
-    taken = f"{row.registers:4d} registers {row.shared_bytes:7d} B shared {row.spill_bytes:4d} B spilled"
+    taken = f"{row.registers:4d} registers {row.shared_bytes:7d} B shared"
+    taken += f" {row.spill_bytes:4d} B spilled"
     return f"sm_{row.capability} {row.kernel:24s} {row.label:36s} {taken}  {row.problem or 'ok'}"
 
 
