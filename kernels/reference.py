@@ -35,9 +35,8 @@ def attention(
 
 def cached_tokens(cache: torch.Tensor, table: torch.Tensor, context: int) -> torch.Tensor:
     """Return a sequence's tokens [context, kv_heads, dim] from a paged cache."""
-    block_tokens = cache.shape[1]
-    rows = [cache[int(table[at // block_tokens]), at % block_tokens] for at in range(context)]
-    return torch.stack(rows) if rows else cache.new_zeros((0, *cache.shape[2:]))
+    blocks = [cache[int(block)] for block in table[: -(-context // cache.shape[1])]]
+    return torch.cat(blocks)[:context] if blocks else cache[:0].flatten(0, 1)
 
 
 def paged_attention(

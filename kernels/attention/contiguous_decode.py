@@ -18,7 +18,8 @@ from kernels.attention.tiles import (
     group_rows,
     normalised,
     split_tokens,
-    store_part,
+    store_stats,
+    store_sums,
 )
 from kernels.checks import check
 
@@ -65,13 +66,12 @@ def _contiguous_decode(
         cached = base + at_token.to(tl.int64)[:, None] * token_stride + dims[None, :]
         keys = tl.load(key + cached, mask=seen[:, None], other=0.0)
         values = tl.load(value + cached, mask=seen[:, None], other=0.0)
-        top, total, summed = attend(
-            queries, keys, values, seen[None, :], scale, top, total, summed
-        )
+        top, total, summed = attend(queries, keys, values, seen[None, :], scale, top, total, summed)
     if SPLIT:
         splits = tl.num_programs(1)
         part = (seq * tl.num_programs(0) + kv_head) * GROUP * splits + split
-        store_part(sums, stats, part, top, total, summed, GROUP, splits)
+        store_sums(sums, part, splits, summed, GROUP, DIM, 0)
+        store_stats(stats, part, splits, top, total, GROUP)
     else:
         at, real = group_rows(seq, kv_head, out_seq_stride, out_head_stride, GROUP, ROWS, DIM)
         tl.store(out + at, normalised(total, summed).to(out.dtype.element_ty), mask=real)

@@ -25,7 +25,8 @@ from kernels.attention.tiles import (
     normalised,
     page_rows,
     split_tokens,
-    store_part,
+    store_stats,
+    store_sums,
 )
 
 
@@ -77,13 +78,12 @@ def _paged_decode(
         cached = cached[:, None] + dims[None, :]
         key = tl.load(keys + cached, mask=seen[:, None], other=0.0)
         value = tl.load(values + cached, mask=seen[:, None], other=0.0)
-        top, total, summed = attend(
-            queries, key, value, seen[None, :], scale, top, total, summed
-        )
+        top, total, summed = attend(queries, key, value, seen[None, :], scale, top, total, summed)
     if SPLIT:
         splits = tl.num_programs(1)
         part = (seq * tl.num_programs(0) + kv_head) * GROUP * splits + split
-        store_part(sums, stats, part, top, total, summed, GROUP, splits)
+        store_sums(sums, part, splits, summed, GROUP, DIM, 0)
+        store_stats(stats, part, splits, top, total, GROUP)
     else:
         at, real = group_rows(seq, kv_head, out_seq_stride, out_head_stride, GROUP, ROWS, DIM)
         result = normalised(total, summed).to(out.dtype.element_ty)

@@ -99,9 +99,7 @@ def _paged_prefill(
         cached = page_rows(table, start, every, block_stride, token_stride, BLOCK)
         cached = cached[:, None] + dims[None, :]
         key, value = tl.load(keys + cached), tl.load(values + cached)
-        top, total, summed = attend(
-            asked, key, value, every[None, :], scale, top, total, summed
-        )
+        top, total, summed = attend(asked, key, value, every[None, :], scale, top, total, summed)
     for start in range(whole, end, TILE):
         there = start + tokens < end
         cached = page_rows(table, start, there, block_stride, token_stride, BLOCK)

@@ -31,11 +31,13 @@ class DecodeConfig:
     Attributes:
         tile_tokens: tokens to a tile, a power of two.
         tiles_ahead: tiles held in shared memory: one at work, the others on their way.
+        most_resident: programs that a multiprocessor's registers allow at once, as compiled.
     """
 
     tile_tokens: int
     tiles_ahead: int = 2
     warps: int = 4
+    most_resident: int = 4
 
     @property
     def stages(self) -> int:
@@ -50,13 +52,11 @@ class DecodeConfig:
     def resident(self, row_bytes: int, shared_bytes: int) -> int:
         """Return how many programs a multiprocessor of so much shared memory holds at once."""
         each = 2 * self.tiles_ahead * self.tile_tokens * row_bytes + _OTHER_SHARED_BYTES
-        return max(1, min(_MOST_RESIDENT, shared_bytes // each))
+        return max(1, min(self.most_resident, shared_bytes // each))
 
 
 _OTHER_SHARED_BYTES = 9 * 1024
 """Queries, weights, tables and what the hardware keeps: as compiled for dim 128, with margin."""
-_MOST_RESIDENT = 4
-"""Registers allow no more: 4 programs of 128 threads at 128 registers fill them."""
 
 
 def decode_config(row_bytes: int) -> DecodeConfig:
@@ -66,7 +66,9 @@ def decode_config(row_bytes: int) -> DecodeConfig:
     latency asks (4.8 TB/s · 0.8 us / 132 = 29 KB on an H200), with a tile's fixed costs spread.
     """
     tile_tokens = max(16, min(128, _TILE_BYTES // row_bytes))
-    return DecodeConfig(tile_tokens, warps=8 if row_bytes >= _WIDE_ROW_BYTES else 4)
+    if row_bytes >= _WIDE_ROW_BYTES:
+        return DecodeConfig(tile_tokens, warps=8, most_resident=2)
+    return DecodeConfig(tile_tokens)
 
 
 @lru_cache(maxsize=4096)
@@ -166,9 +168,7 @@ def _merge_splits(
     used = tl.cdiv(length, split_tokens(length, splits, TILE))
     first = (seq * tl.num_programs(0) + head) * splits
     part = tl.arange(0, MAX_PARTS)
-    top = tl.max(
-        tl.load(stats + (first + part) * 2, mask=part < used, other=float("-inf")), axis=0
-    )
+    top = tl.max(tl.load(stats + (first + part) * 2, mask=part < used, other=float("-inf")), axis=0)
     dims, some = tl.arange(0, DIM), tl.arange(0, AT_ONCE)
     summed, total = tl.zeros((DIM,), tl.float32), tl.zeros((AT_ONCE,), tl.float32)
     for begin in range(0, used, AT_ONCE):

@@ -37,32 +37,53 @@ def page_rows(table, start, seen, block_stride, token_stride, BLOCK: tl.constexp
 
 
 @triton.jit
-def attend(query, key, value, seen, scale, top, total, summed):
-    """Take a tile of keys and values [tokens, dim] into online softmax of queries [rows, dim].
+def weigh(logits, seen, top, total):
+    """Take a tile of logits [rows, tokens] into online softmax.
 
     Args:
-        seen: which token each row sees, [rows or 1, tokens]. A row sees some token of its first
-            tile. Values that no row sees must be finite, since zero times NaN is NaN.
-        scale: of logits, times log2(e).
+        logits: in powers of two, see `LOG2_E`.
+        seen: which token each row sees, [rows or 1, tokens]; each row some of its first tile.
         top: largest logit so far, [rows]; minus infinity before the first tile.
         total: sum of weights so far, [rows].
-        summed: values times weights so far, [rows, dim], not normalised.
+
+    Returns:
+        Weights [rows, tokens], by what to multiply what was summed before, top, total.
     """
-    logits = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
     logits = tl.where(seen, logits, float("-inf"))
     new_top = tl.maximum(top, tl.max(logits, axis=1))
     weights = tl.exp2(logits - new_top[:, None])
     shrink = tl.exp2(top - new_top)
-    total = total * shrink + tl.sum(weights, axis=1)
-    summed = tl.dot(
-        weights.to(value.dtype), value, summed * shrink[:, None], input_precision="ieee"
-    )
-    return new_top, total, summed
+    return weights, shrink, new_top, total * shrink + tl.sum(weights, axis=1)
+
+
+@triton.jit
+def attend(query, key, value, seen, scale, top, total, summed):
+    """Take a tile of keys and values [tokens, dim] into attention of queries [rows, dim].
+
+    Args:
+        seen: as for `weigh`; values that no row sees must be finite, for zero times NaN is NaN.
+        scale: of logits, times log2(e).
+        summed: values times weights so far, [rows, dim], not normalised.
+
+    Returns:
+        top, total, summed.
+    """
+    logits = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+    weights, shrink, top, total = weigh(logits, seen, top, total)
+    summed *= shrink[:, None]
+    summed = tl.dot(weights.to(value.dtype), value, summed, input_precision="ieee")
+    return top, total, summed
 
 
 @triton.jit
 def group_rows(
-    seq, kv_head, seq_stride, head_stride, GROUP: tl.constexpr, ROWS: tl.constexpr, DIM: tl.constexpr
+    seq,
+    kv_head,
+    seq_stride,
+    head_stride,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+    DIM: tl.constexpr,
 ):
     """Return (offsets [rows, dim], which rows are real [rows, 1]) of a KV head's query heads."""
     row, dims = tl.arange(0, ROWS), tl.arange(0, DIM)
@@ -78,16 +99,24 @@ def normalised(total, summed):
 
 
 @triton.jit
-def store_part(sums, stats, part, top, total, summed, GROUP: tl.constexpr, splits):
-    """Store a part of each query head of a KV head, not normalised.
+def store_sums(
+    sums, part, splits, summed, GROUP: tl.constexpr, DIM: tl.constexpr, FIRST: tl.constexpr
+):
+    """Store a part's sums, of dims from FIRST on, of each query head of a KV head.
 
     Args:
-        part: number of the first head's part; the next head's lies `splits` further.
+        part: number of the first head's part; the next head's is `splits` further.
     """
-    ROWS: tl.constexpr = summed.shape[0]
-    DIM: tl.constexpr = summed.shape[1]
-    row, dims = tl.arange(0, ROWS), tl.arange(0, DIM)
-    parts, real = part + row * splits, row < GROUP
-    tl.store(sums + parts[:, None] * DIM + dims[None, :], summed, mask=real[:, None])
-    tl.store(stats + parts * 2, top, mask=real)
-    tl.store(stats + parts * 2 + 1, total, mask=real)
+    row = tl.arange(0, summed.shape[0])
+    dims = FIRST + tl.arange(0, summed.shape[1])
+    at = (part + row * splits)[:, None] * DIM + dims[None, :]
+    tl.store(sums + at, summed, mask=(row < GROUP)[:, None])
+
+
+@triton.jit
+def store_stats(stats, part, splits, top, total, GROUP: tl.constexpr):
+    """Store a part's largest logit and sum of weights, as `store_sums` its sums."""
+    row = tl.arange(0, top.shape[0])
+    at = (part + row * splits) * 2
+    tl.store(stats + at, top, mask=row < GROUP)
+    tl.store(stats + at + 1, total, mask=row < GROUP)

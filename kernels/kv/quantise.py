@@ -39,7 +39,9 @@ def _eight_bits(
     dims, there = tl.arange(0, DIM)[None, :], cached >= 0
     values = tl.load(x + at[:, None] + dims, mask=there[:, None], other=0.0).to(tl.float32)
     if PER_TOKEN:
-        scale = tl.div_rn(tl.max(tl.abs(values), axis=1), tl.full(cached.shape, LARGEST, tl.float32))
+        scale = tl.div_rn(
+            tl.max(tl.abs(values), axis=1), tl.full(cached.shape, LARGEST, tl.float32)
+        )
         tl.store(scales + cached, scale, mask=there)
     else:
         scale = tl.load(scales + head * scale_stride)
