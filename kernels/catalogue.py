@@ -2,7 +2,9 @@
 
 from kernels.attention.decode_cases import CONTIGUOUS_DECODE, PAGED_DECODE
 from kernels.attention.prefill_cases import PAGED_PREFILL
+from kernels.attention.quantised_cases import QUANTISED_DECODE, QUANTISED_DECODE_BF16
 from kernels.case import Kernel
+from kernels.kv.cases import QUANTISE_KV, WRITE_KV
 from kernels.norm.rms_norm import RMS_NORM
 
 KERNELS: dict[str, Kernel] = {
@@ -12,5 +14,9 @@ KERNELS: dict[str, Kernel] = {
         PAGED_DECODE,
         CONTIGUOUS_DECODE,
         PAGED_PREFILL,
+        QUANTISED_DECODE,
+        QUANTISED_DECODE_BF16,
+        WRITE_KV,
+        QUANTISE_KV,
     )
 }

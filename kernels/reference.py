@@ -20,16 +20,17 @@ def attention(
         value: like key.
         scale: of logits.
     """
-    queries, heads, dim = query.shape
+    queries, heads, _ = query.shape
     context, kv_heads, _ = key.shape
-    out = torch.zeros(queries, heads, dim, dtype=torch.float64, device=query.device)
+    query, key, value = query.double(), key.double(), value.double()
+    out = torch.zeros_like(query)
     for number in range(queries):
         seen = context - queries + number + 1
         for head in range(heads if seen else 0):
             shared = head // (heads // kv_heads)
-            logits = key[:seen, shared].double() @ query[number, head].double() * scale
+            logits = key[:seen, shared] @ query[number, head] * scale
             weights = torch.softmax(logits, dim=0)
-            out[number, head] = weights @ value[:seen, shared].double()
+            out[number, head] = weights @ value[:seen, shared]
     return out
 
 

@@ -204,10 +204,10 @@ def _contiguous_specs(capability: int) -> tuple[CompileSpec, ...]:
 _SHAPES: tuple[dict[str, int], ...] = (
     {"seqs": 4, "heads": 8, "kv_heads": 2, "dim": 64, "context_tokens": 129, "ragged": 1},
     {"seqs": 1, "heads": 1, "kv_heads": 1, "dim": 128, "context_tokens": 1},
-    {"seqs": 2, "heads": 8, "kv_heads": 1, "dim": 128, "context_tokens": 1025, "splits": 3},
+    {"seqs": 2, "heads": 8, "kv_heads": 1, "dim": 128, "context_tokens": 513, "splits": 3},
     {"seqs": 3, "heads": 2, "kv_heads": 2, "dim": 256, "context_tokens": 127, "ragged": 1},
     # So many tiles that sums rounded to fp16 would be seen.
-    {"seqs": 1, "heads": 5, "kv_heads": 1, "dim": 128, "context_tokens": 8193},
+    {"seqs": 1, "heads": 5, "kv_heads": 1, "dim": 128, "context_tokens": 4097},
     {"seqs": 0, "heads": 2, "kv_heads": 1, "dim": 64, "context_tokens": 5},
 )
 _BLOCKS = (16, 128, 8, 256, 64, 32)

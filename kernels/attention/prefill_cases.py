@@ -105,9 +105,9 @@ PAGED_PREFILL = Kernel(
     name="paged_prefill",
     make_case=_make_case,
     shapes=(
-        _shape(2, 1, 64, seqs=4, block_tokens=16, query_tokens=65, cached_tokens=129, ragged=1),
+        _shape(2, 1, 64, seqs=4, block_tokens=16, query_tokens=65, cached_tokens=70, ragged=1),
         _shape(1, 1, 128, seqs=1, block_tokens=8, query_tokens=1, cached_tokens=0),
-        _shape(3, 1, 128, seqs=2, block_tokens=128, query_tokens=127, cached_tokens=0),
+        _shape(3, 1, 128, seqs=1, block_tokens=128, query_tokens=44, cached_tokens=85),
         _shape(2, 2, 256, seqs=3, block_tokens=32, query_tokens=17, cached_tokens=48, ragged=1),
         _shape(2, 1, 64, seqs=0, block_tokens=16, query_tokens=8, cached_tokens=8),
     ),

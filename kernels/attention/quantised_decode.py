@@ -13,7 +13,6 @@ from kernels.attention.inputs import (
 )
 from kernels.attention.splitting import (
     DecodeConfig,
-    decode_config,
     make_parts,
     merge_parts,
     splits_for,
@@ -72,7 +71,7 @@ def quantised_decode(
     check_lengths(context_lens, seqs, query.device)
     if seqs == 0 or heads == 0:
         return out
-    config = config or quantised_config(key_cache)
+    config = config or quantised_config(key_cache.format, dim)
     longest = max_context_tokens or block_tables.shape[1] * block_tokens
     splits = num_splits or splits_for(config, out, kv_heads, longest, key_cache.row_bytes)
     parts = make_parts(out, splits, workspace)
@@ -125,10 +124,10 @@ def quantised_decode(
     return out
 
 
-def quantised_config(cache: QuantisedKv) -> DecodeConfig:
-    """Return the configuration for a cache of codes.
+def quantised_config(format: str, dim: int) -> DecodeConfig:
+    """Return the configuration for codes of a format.
 
     As compiled: those that don't spill, since widened tiles are held in registers.
     """
-    most = 4096 if cache.format == "int4" else 8192
-    return DecodeConfig(min(128, 2 * most // cache.dim), most_resident=2)
+    elements = 8192 if format == "int4" else 16384
+    return DecodeConfig(min(128, elements // dim), most_resident=2)

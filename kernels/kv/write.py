@@ -79,8 +79,7 @@ def write_kv(
     check_tensor("slots", slots, (tokens,), (torch.int64,), key.device)
     if key.numel() == 0:
         return
-    columns = triton.next_power_of_2(kv_heads * dim)
-    rows = max(1, _PROGRAM_ELEMENTS // columns)
+    rows, columns = write_tile(kv_heads, dim)
     _write_kv[(triton.cdiv(tokens, rows),)](
         key,
         value,
@@ -98,3 +97,9 @@ def write_kv(
         COLUMNS=columns,
         num_warps=4,
     )
+
+
+def write_tile(kv_heads: int, dim: int) -> tuple[int, int]:
+    """Return (tokens, elements of each) that a program copies, both powers of two."""
+    columns = triton.next_power_of_2(kv_heads * dim)
+    return max(1, _PROGRAM_ELEMENTS // columns), columns
