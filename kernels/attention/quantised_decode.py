@@ -19,8 +19,7 @@ from kernels.attention.splitting import (
 )
 from kernels.attention.tiles import LOG2_E
 from kernels.checks import check, check_tensor
-from kernels.kv.quantise import check_same_format
-from kernels.kv.quantised import QuantisedKv
+from kernels.kv.quantised import QuantisedKv, check_fp8, check_same_format
 
 _QUERIES = (torch.float16, torch.bfloat16)
 
@@ -62,6 +61,7 @@ def quantised_decode(
     out = check_query(query, kv_heads, out)
     seqs, heads, dim = query.shape
     check_same_format(key_cache, value_cache)
+    check_fp8(key_cache)
     check(
         key_cache.codes.device == query.device,
         f"key_cache is on {key_cache.codes.device}; it must be on {query.device} like the rest",
@@ -75,53 +75,92 @@ def quantised_decode(
     longest = max_context_tokens or block_tables.shape[1] * block_tokens
     splits = num_splits or splits_for(config, out, kv_heads, longest, key_cache.row_bytes)
     parts = make_parts(out, splits, workspace)
-    group = heads // kv_heads
     pointers = (block_tables, context_lens, out, parts.sums, parts.stats)
     number = (dim**-0.5 if scale is None else scale) * LOG2_E
-    queries, table = query.stride()[:2], block_tables.stride(0)
-    codes, scales = (key_cache.codes, value_cache.codes), (key_cache.scales, value_cache.scales)
-    sizes = {
+    launch = _launch_8bit if key_cache.group is None else _launch_4bit
+    launch(query, (key_cache, value_cache), pointers, number, splits, config)
+    merge_parts(parts, context_lens, out, config.tile_tokens)
+    return out
+
+
+_Pointers = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+"""Block tables, context lengths, out, sums and stats of parts."""
+
+
+def _launch_8bit(
+    query: torch.Tensor,
+    caches: tuple[QuantisedKv, QuantisedKv],
+    pointers: _Pointers,
+    scale: float,
+    splits: int,
+    config: DecodeConfig,
+) -> None:
+    key, value = caches
+    tables, out = pointers[0], pointers[2]
+    _eight_bit_decode[_grid(query, key, splits)](
+        query,
+        key.codes,
+        value.codes,
+        key.scales,
+        value.scales,
+        *pointers,
+        scale,
+        *query.stride()[:2],
+        key.head_stride,
+        tables.stride(0),
+        *out.stride()[:2],
+        PER_TOKEN=key.granularity == "token",
+        **_sizes(query, key, splits, config),
+        num_warps=config.warps,
+        num_stages=config.paged_stages,
+    )
+
+
+def _launch_4bit(
+    query: torch.Tensor,
+    caches: tuple[QuantisedKv, QuantisedKv],
+    pointers: _Pointers,
+    scale: float,
+    splits: int,
+    config: DecodeConfig,
+) -> None:
+    key, value = caches
+    tables, out = pointers[0], pointers[2]
+    _four_bit_decode[_grid(query, key, splits)](
+        query,
+        key.codes,
+        value.codes,
+        # A scale and a lowest value in one word.
+        key.scales.view(torch.int32),
+        value.scales.view(torch.int32),
+        *pointers,
+        scale,
+        *query.stride()[:2],
+        tables.stride(0),
+        *out.stride()[:2],
+        CODES=key.group,
+        **_sizes(query, key, splits, config),
+        num_warps=config.warps,
+        num_stages=config.paged_stages,
+    )
+
+
+def _grid(query: torch.Tensor, cache: QuantisedKv, splits: int) -> tuple[int, int, int]:
+    return cache.codes.shape[2], splits, query.shape[0]
+
+
+def _sizes(
+    query: torch.Tensor, cache: QuantisedKv, splits: int, config: DecodeConfig
+) -> dict[str, int | bool]:
+    group = query.shape[1] // cache.codes.shape[2]
+    return {
         "GROUP": group,
         "ROWS": max(16, triton.next_power_of_2(group)),
-        "DIM": dim,
-        "BLOCK": block_tokens,
+        "DIM": query.shape[2],
+        "BLOCK": cache.codes.shape[1],
         "TILE": config.tile_tokens,
         "SPLIT": splits > 1,
     }
-    run = {"num_warps": config.warps, "num_stages": config.paged_stages}
-    grid, to = (kv_heads, splits, seqs), out.stride()[:2]
-    if key_cache.group is not None:
-        words = tuple(scale.view(torch.int32) for scale in scales)
-        _four_bit_decode[grid](
-            query,
-            *codes,
-            *words,
-            *pointers,
-            number,
-            *queries,
-            table,
-            *to,
-            CODES=key_cache.group,
-            **sizes,
-            **run,
-        )
-    else:
-        _eight_bit_decode[grid](
-            query,
-            *codes,
-            *scales,
-            *pointers,
-            number,
-            *queries,
-            key_cache.head_stride,
-            table,
-            *to,
-            PER_TOKEN=key_cache.granularity == "token",
-            **sizes,
-            **run,
-        )
-    merge_parts(parts, context_lens, out, config.tile_tokens)
-    return out
 
 
 def quantised_config(dim: int) -> DecodeConfig:

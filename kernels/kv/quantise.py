@@ -6,7 +6,7 @@ import triton.language as tl
 
 from kernels.checks import check, check_tensor
 from kernels.dtypes import FLOATS
-from kernels.kv.quantised import LARGEST_CODE, QuantisedKv
+from kernels.kv.quantised import LARGEST_CODE, QuantisedKv, check_fp8, check_same_format
 
 _ROWS = 16
 """Rows (a token's keys in one KV head) to a program."""
@@ -193,6 +193,7 @@ def quantise_kv(
     check_tensor("value", value, (tokens, kv_heads, dim), (key.dtype,), key.device)
     check_tensor("slots", slots, (tokens,), (torch.int64,), key.device)
     check_same_format(key_cache, value_cache)
+    check_fp8(key_cache)
     found = (key_cache.codes.shape[2], key_cache.dim)
     check(found == (kv_heads, dim), f"key is {kv_heads} heads of {dim}; the cache {found}")
     check(
@@ -224,15 +225,6 @@ def quantise_kv(
         PER_TOKEN=key_cache.granularity == "token",
         **sizes,
     )
-
-
-def check_same_format(key_cache: QuantisedKv, value_cache: QuantisedKv) -> None:
-    """Check that keys and values are quantised alike and of one shape."""
-    have, want = (
-        (cache.format, cache.granularity, cache.group, tuple(cache.codes.shape))
-        for cache in (value_cache, key_cache)
-    )
-    check(have == want, f"value_cache is {have} and key_cache {want}; they must be the same")
 
 
 SOURCES_8BIT = (_quantise_8bit, _eight_bits, _rows_of)

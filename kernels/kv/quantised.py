@@ -120,3 +120,23 @@ def _check_format(format: str, granularity: str, group: int | None) -> None:
         check(group in GROUPS, f"group is {group}; int4 takes 16, 32 or 64")
     else:
         check(group is None, f"group is {group}; {format} takes none")
+
+
+def check_same_format(key_cache: QuantisedKv, value_cache: QuantisedKv) -> None:
+    """Check that keys and values are quantised alike and of one shape."""
+    have, want = (
+        (cache.format, cache.granularity, cache.group, tuple(cache.codes.shape))
+        for cache in (value_cache, key_cache)
+    )
+    check(have == want, f"value_cache is {have} and key_cache {want}; they must be the same")
+
+
+def check_fp8(cache: QuantisedKv) -> None:
+    """Check that a cache's GPU has instructions for its format."""
+    device = cache.codes.device
+    if cache.format == "fp8" and device.type == "cuda":
+        major, minor = torch.cuda.get_device_capability(device)
+        check(
+            (major, minor) >= (8, 9),
+            f"fp8 needs compute capability 8.9 or later; {device} has {major}.{minor}",
+        )

@@ -37,20 +37,21 @@ def wrong_lengths(lengths, out, wanted, dtype):
     ("lengths", "dim", "block", "dtype", "splits"),
     [
         pytest.param(ALL, 64, 16, "float16", 1, id="float16"),
-        pytest.param(ALL, 64, 128, "float32", 1, id="float32"),
-        pytest.param(LONGER, 128, 32, "float16", 2, id="float16-split"),
+        pytest.param(LONGER, 64, 128, "float32", 1, id="float32"),
+        pytest.param(LONGER[::2], 128, 32, "float16", 2, id="float16-split"),
     ],
 )
 def test_every_length_modulo_128(lengths, dim, block, dtype, splits, device):
-    inputs, _, lens, wanted = batch(lengths, 2, dim, block, dtype, device)
+    inputs, _, lens, wanted = batch(lengths, 1, dim, block, dtype, device)
     out = torch.full_like(inputs[0], float("nan"))
     paged_decode(*inputs, lens, num_splits=splits, out=out)
     assert wrong_lengths(lengths, out, wanted, dtype) == []
 
 
-def test_every_length_modulo_128_by_the_prefill_kernel_of_one_query(device):
-    inputs, starts, lens, wanted = batch(LONGER, 2, 64, 16, "float16", device)
+def test_lengths_by_the_prefill_kernel_of_one_query(device):
+    lengths = LONGER[::4]
+    inputs, starts, lens, wanted = batch(lengths, 2, 64, 16, "float16", device)
     out = torch.full_like(inputs[0], float("nan"))
     config = PrefillConfig(rows=16, tile_tokens=128, warps=4, stages=3)
     paged_prefill(*inputs, starts, lens, max_query_tokens=1, out=out, config=config)
-    assert wrong_lengths(LONGER, out, wanted, "float16") == []
+    assert wrong_lengths(lengths, out, wanted, "float16") == []

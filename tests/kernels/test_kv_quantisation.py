@@ -13,10 +13,11 @@ from kernels.reference import dequantise, paged_attention, quantise
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 BLOCK = 16
-# Relative L2 error of Gaussian data by format and elements to a scale: physics.md 5.3, whose
-# last digit is rounded. Groups of 16 in int4, and int8 over 64 and 256, are as computed here.
+# Relative L2 error of Gaussian data by format and elements to a scale: physics.md 5.3 to its last
+# digit. int8 over 128 elements is 0.647 % of many rows, of these few a little more; groups of 16
+# in int4 (not given there) are 6.5 % as computed here.
 FLOORS = [
-    pytest.param("int8", "token", None, 128, 0.0065, id="int8"),
+    pytest.param("int8", "token", None, 128, 0.0066, id="int8"),
     pytest.param("fp8", "tensor", None, 128, 0.0275, id="fp8-tensor"),
     pytest.param("fp8", "head", None, 64, 0.0275, id="fp8-head"),
     pytest.param("fp8", "token", None, 128, 0.0275, id="fp8-token"),
@@ -24,7 +25,7 @@ FLOORS = [
     pytest.param("int4", "group", 32, 128, 0.0785, id="int4-32"),
     pytest.param("int4", "group", 64, 64, 0.0905, id="int4-64"),
 ]
-TOKENS, KV_HEADS = 384, 2
+TOKENS, KV_HEADS = 192, 2
 
 
 def normal(*sizes, seed):
@@ -77,7 +78,7 @@ def test_attention_over_codes_is_exact_for_them_and_as_noisy_as_they_are(
 ):
     rows = [normal(TOKENS, KV_HEADS, dim, seed=seed) for seed in (1, 2)]
     caches = filled(format, granularity, group, dim, rows)
-    query = normal(2, 16, dim, seed=3).half()
+    query = normal(2, 8, dim, seed=3).half()
     tables = torch.arange(1, TOKENS // BLOCK + 1, dtype=torch.int32, device=DEVICE).repeat(2, 1)
     lens = torch.tensor([TOKENS, TOKENS - 27], dtype=torch.int32, device=DEVICE)
     out = quantised_decode(query, *caches, tables, lens, num_splits=2)
@@ -94,13 +95,13 @@ def test_attention_over_codes_is_exact_for_them_and_as_noisy_as_they_are(
     assert overall(out, exact) <= 2**0.5 * floor * 1.1
 
 
-@pytest.mark.parametrize("group", [16, 32, 64])
+@pytest.mark.parametrize("group", [16, 64])
 def test_no_element_is_further_than_half_a_step_from_its_code(group):
     rows = [normal(TOKENS, KV_HEADS, 64, seed=seed) * 10 + 3 for seed in (5, 6)]
     for cache, row in zip(filled("int4", "group", group, 64, rows), rows, strict=True):
         step = cache.scales.flatten(0, 1)[BLOCK:, ..., 0].double().repeat_interleave(group, -1)
         lost = (widened(cache) - row.double()).abs()
-        # The step and the lowest value are rounded to 11 bits: 15 steps of the one, 40 of the other.
+        # Step and lowest value are rounded to 11 bits: 15 steps of the one, 40 of the other.
         assert (lost <= step / 2 + 15 * step * 2**-11 + 40 * 2**-11).all()
 
 
@@ -150,7 +151,7 @@ def test_a_format_that_is_not_there_is_refused(format, granularity, group, messa
 
 def test_codes_and_scales_that_do_not_fit_are_refused():
     cache = fresh("int8", "token", None, 64)
-    with pytest.raises(KernelInputError, match=r"scales has shape \[25, 16\]"):
+    with pytest.raises(KernelInputError, match=r"scales has shape \[13, 16\]"):
         QuantisedKv(cache.codes, cache.scales[..., 0], "int8", "token")
     other = fresh("int4", "group", 32, 64)
     rows = [normal(2, KV_HEADS, 64, seed=seed) for seed in (1, 2)]

@@ -85,7 +85,6 @@ def test_a_fault_is_rejected(fault, dtype, device, tmp_path, monkeypatch):
     assert not all(verdicts(kernel, dtype, device))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_the_same_copy_without_a_fault_is_accepted(dtype, device, tmp_path, monkeypatch):
+def test_the_same_copy_without_a_fault_is_accepted(device, tmp_path, monkeypatch):
     kernel = attention_with({}, tmp_path, monkeypatch)
-    assert all(verdicts(kernel, dtype, device))
+    assert all(verdicts(kernel, "float16", device))
