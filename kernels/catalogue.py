@@ -1,6 +1,15 @@
 """Every kernel that is tested, compiled and measured, one line each."""
 
 from kernels.case import Kernel
+from kernels.gemm.dense_cases import MATMUL, MATMUL_LIBRARY
 from kernels.norm.rms_norm import RMS_NORM
 
-KERNELS: dict[str, Kernel] = {kernel.name: kernel for kernel in (RMS_NORM,)}
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        MATMUL,
+        MATMUL_LIBRARY,
+        RMS_NORM,
+    )
+}
+"""Every kernel by name."""
