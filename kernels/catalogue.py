@@ -2,12 +2,17 @@
 
 from kernels.case import Kernel
 from kernels.gemm.dense_cases import MATMUL, MATMUL_LIBRARY
+from kernels.gemm.fp8_cases import MATMUL_FP8
+from kernels.gemm.weight_only_cases import MATMUL_INT4, MATMUL_INT8
 from kernels.norm.rms_norm import RMS_NORM
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
     for kernel in (
         MATMUL,
+        MATMUL_FP8,
+        MATMUL_INT8,
+        MATMUL_INT4,
         MATMUL_LIBRARY,
         RMS_NORM,
     )

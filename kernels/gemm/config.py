@@ -75,9 +75,10 @@ FP8_CONFIGS: tuple[GemmConfig, ...] = (
     GemmConfig(64, 64, 128, 8, 4, 4),
     GemmConfig(64, 128, 128, 8, 4, 4),
     GemmConfig(128, 128, 128, 8, 8, 3),
-    GemmConfig(128, 256, 128, 8, 8, 3),
+    GemmConfig(64, 256, 128, 8, 8, 3),
 )
-"""For fp8 e4m3, on the tensor cores of compute capability 8.9 and later."""
+"""For fp8 e4m3, on the tensor cores of compute capability 8.9 and later. No 128x256: sums of two
+levels take twice the registers."""
 
 UNALIGNED_CONFIGS: tuple[GemmConfig, ...] = (
     GemmConfig(16, 32, 64, 8, 4, 3),
@@ -105,7 +106,12 @@ _SPLIT_CYCLES = 3_670.0
 
 
 def configs_for(element_bytes: int, *, aligned: bool = True) -> tuple[GemmConfig, ...]:
-    """Return the table for elements of this size."""
+    """Return the table for elements of this size.
+
+    Args:
+        element_bytes: 1 (fp8), 2 or 4, of A and B.
+        aligned: every row of A and B begins at a multiple of 16 elements.
+    """
     if not aligned:
         return UNALIGNED_CONFIGS
     return {1: FP8_CONFIGS, 2: HALF_CONFIGS, 4: SINGLE_CONFIGS}[element_bytes]
@@ -116,33 +122,29 @@ def candidate_configs(
     n: int,
     k: int,
     *,
+    table: tuple[GemmConfig, ...] = HALF_CONFIGS,
     element_bytes: int = 2,
     shared_bytes: int = SHARED_BYTES,
-    aligned: bool = True,
 ) -> tuple[GemmConfig, ...]:
     """Return the configurations worth timing for C[m, n] = A[m, k] · B[k, n], splits included.
 
-    Left out: tiles more than twice as high or wide as C, splits that leave a program fewer than
+    Left out: tiles twice as high or wide as C or more, splits that leave a program fewer than
     four steps, and what the shared memory of a block cannot hold.
 
     Args:
+        table: those to choose from (`configs_for`).
         element_bytes: of A and B.
         shared_bytes: most shared memory of a block.
-        aligned: every row of A and B begins at a multiple of 16 elements.
     """
     check(min(m, n, k) >= 1, f"m, n, k are {m}, {n}, {k}; each must be at least 1")
-    table = configs_for(element_bytes, aligned=aligned)
     fits = [c for c in table if c.shared_bytes(element_bytes) <= shared_bytes]
     check(bool(fits), f"no tile fits {shared_bytes} bytes of shared memory")
-    least_m, least_n = min(c.block_m for c in fits), min(c.block_n for c in fits)
-    sized = [
-        c
-        for c in fits
-        if c.block_m < max(2 * m, 2 * least_m) and c.block_n < max(2 * n, 2 * least_n)
-    ]
+    most_m = 2 * max(m, min(c.block_m for c in fits))
+    most_n = 2 * max(n, min(c.block_n for c in fits))
+    sized = [c for c in fits if c.block_m < most_m and c.block_n < most_n]
     return tuple(
         replace(config, split_k=split)
-        for config in sized
+        for config in sized or fits[:1]
         for split in SPLITS
         if split == 1 or k >= split * _MIN_STEPS * config.block_k
     )
@@ -154,21 +156,21 @@ def config_for(
     k: int,
     num_sms: int,
     *,
+    table: tuple[GemmConfig, ...] = HALF_CONFIGS,
     element_bytes: int = 2,
     shared_bytes: int = SHARED_BYTES,
-    aligned: bool = True,
 ) -> GemmConfig:
     """Return the configuration to take where none has been timed: the fastest by a plain model.
 
     Args:
         num_sms: multiprocessors of the GPU.
+        table: those to choose from (`configs_for`).
         element_bytes: of A and B.
         shared_bytes: most shared memory of a block.
-        aligned: every row of A and B begins at a multiple of 16 elements.
     """
     check(num_sms >= 1, f"num_sms is {num_sms}; it must be at least 1")
     candidates = candidate_configs(
-        m, n, k, element_bytes=element_bytes, shared_bytes=shared_bytes, aligned=aligned
+        m, n, k, table=table, element_bytes=element_bytes, shared_bytes=shared_bytes
     )
     return min(candidates, key=lambda c: _cycles(c, m, n, k, num_sms, element_bytes))
 

@@ -1,13 +1,16 @@
 """C = A · B in fp16, bf16 or fp32, accumulated in fp32; k may be split between programs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 import triton
 import triton.language as tl
 
 from kernels.checks import check, check_tensor
 from kernels.dtypes import FLOATS
-from kernels.gemm.config import SHARED_BYTES, GemmConfig, config_for, steps_of_k
-from kernels.gemm.tiles import grouped_tile
+from kernels.gemm.config import SHARED_BYTES, GemmConfig, config_for, configs_for, steps_of_k
+from kernels.gemm.tiles import grouped_tile, store_tile, tile_product
 
 _SUM_BLOCK = 1024
 
@@ -36,43 +39,34 @@ def _matmul(
         tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP_M
     )
     split = tl.program_id(1).to(tl.int64)
-    # Starts of tiles in 64 bits: a matrix may have more than 2^31 elements. Within a tile 32 do.
-    row = tile_m.to(tl.int64) * BLOCK_M
-    column = tile_n.to(tl.int64) * BLOCK_N
+    row, column = tile_m.to(tl.int64) * BLOCK_M, tile_n.to(tl.int64) * BLOCK_N
     start = split * steps * BLOCK_K
-    rows, columns, depth = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
-    last_m = tl.minimum(m - row - 1, BLOCK_M).to(tl.int32)
-    last_n = tl.minimum(n - column - 1, BLOCK_N).to(tl.int32)
-    in_m, in_n = (rows < m - row)[:, None], (columns < n - column)[None, :]
-    # Beyond the edge the last row is read again: no predicate in the loop, and nothing stored
-    # changes. Along contiguous columns that would break up wide loads, so there it is a mask.
-    a_at = a + row * lda + start + tl.minimum(rows, last_m)[:, None] * lda + depth[None, :]
-    b_at = b + start * stride_bk + column * stride_bn + depth[:, None] * stride_bk
-    if B_BY_ROWS:
-        b_at += columns[None, :] * stride_bn
-    else:
-        b_at += tl.minimum(columns, last_n)[None, :] * stride_bn
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for step in range(steps):
-        in_k = depth < k - start - step * BLOCK_K
-        left = tl.load(a_at) if EVEN_K else tl.load(a_at, mask=in_k[None, :], other=0.0)
-        if B_BY_ROWS:
-            right_mask = in_n if EVEN_K else in_n & in_k[:, None]
-            right = tl.load(b_at, mask=right_mask, other=0.0)
-        elif EVEN_K:
-            right = tl.load(b_at)
-        else:
-            right = tl.load(b_at, mask=in_k[:, None], other=0.0)
-        total = tl.dot(left, right, total, input_precision="ieee")
-        a_at += BLOCK_K
-        b_at += BLOCK_K * stride_bk
-    # Each split has its own [m, n] of the workspace; unsplit, c is the result.
-    c_at = c + split * m * ldc + row * ldc + column + rows[:, None] * ldc + columns[None, :]
-    tl.store(c_at, total.to(c.dtype.element_ty), mask=in_m & in_n)
+    total = tile_product(
+        a,
+        b,
+        row,
+        column,
+        start,
+        m,
+        n,
+        k,
+        lda,
+        stride_bk,
+        stride_bn,
+        steps,
+        BLOCK_M,
+        BLOCK_N,
+        BLOCK_K,
+        EVEN_K,
+        B_BY_ROWS,
+        0,
+    )
+    store_tile(c, total, row, column, split, m, n, ldc, BLOCK_M, BLOCK_N)
 
 
 @triton.jit
-def _sum_splits(parts, c, m, n, ldc, SPLIT_K: tl.constexpr, BLOCK: tl.constexpr):
+def sum_splits(parts, c, m, n, ldc, SPLIT_K: tl.constexpr, BLOCK: tl.constexpr):
+    """Sum the parts [SPLIT_K, m, n] of a product into c."""
     row = tl.program_id(0).to(tl.int64)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = columns < n
@@ -114,14 +108,25 @@ def matmul(
     if k == 0:
         return out.zero_()
     config = config or default_config(a, b)
-    if config.split_k == 1:
-        _launch(a, b, out, config)
-        return out
-    parts = _parts(m, n, config, a, workspace)
-    _launch(a, b, parts[0], config)
-    blocks = triton.cdiv(n, _SUM_BLOCK)
-    _sum_splits[(m, blocks)](parts, out, m, n, out.stride(0), config.split_k, _SUM_BLOCK)
+    with_parts(partial(_launch, a, b, config=config), out, config, workspace)
     return out
+
+
+def with_parts(
+    launch: Callable[[torch.Tensor], None],
+    out: torch.Tensor,
+    config: GemmConfig,
+    workspace: torch.Tensor | None,
+) -> None:
+    """Launch a product into `out`; one that splits k into its parts, which are then summed."""
+    m, n = out.shape
+    if config.split_k == 1:
+        launch(out)
+        return
+    parts = _parts(m, n, config, out.device, workspace)
+    launch(parts[0])
+    blocks = triton.cdiv(n, _SUM_BLOCK)
+    sum_splits[(m, blocks)](parts, out, m, n, out.stride(0), config.split_k, _SUM_BLOCK)
 
 
 def workspace_elements(m: int, n: int, config: GemmConfig) -> int:
@@ -130,26 +135,35 @@ def workspace_elements(m: int, n: int, config: GemmConfig) -> int:
 
 
 def default_config(a: torch.Tensor, b: torch.Tensor) -> GemmConfig:
-    """Return `config_for` the GPU that `a` is on; in the interpreter, for one multiprocessor."""
-    num_sms, shared_bytes = 1, SHARED_BYTES
-    if a.device.type == "cuda":
-        part = triton.runtime.driver.active.utils.get_device_properties(a.device.index or 0)
-        num_sms, shared_bytes = part["multiprocessor_count"], part["max_shared_mem"]
+    """Return `config_for` a · b on the GPU that they are on."""
+    num_sms, shared_bytes = part_limits(a.device)
+    size = a.element_size()
+    table = configs_for(size, aligned=are_aligned(a, b))
     return config_for(
         a.shape[0],
         b.shape[1],
         a.shape[1],
         num_sms,
-        element_bytes=a.element_size(),
+        table=table,
+        element_bytes=size,
         shared_bytes=shared_bytes,
-        aligned=is_aligned(a) and is_aligned(b),
     )
 
 
-def is_aligned(operand: torch.Tensor) -> bool:
-    """Return whether every row (or column) begins at a multiple of 16 elements, as Triton asks."""
-    strides = [stride for stride in operand.stride() if stride != 1]
-    return operand.data_ptr() % 16 == 0 and all(stride % 16 == 0 for stride in strides)
+def part_limits(device: torch.device) -> tuple[int, int]:
+    """Return (multiprocessors, bytes of shared memory a block); the interpreter is one."""
+    if device.type != "cuda":
+        return 1, SHARED_BYTES
+    part = triton.runtime.driver.active.utils.get_device_properties(device.index)
+    return part["multiprocessor_count"], part["max_shared_mem"]
+
+
+def are_aligned(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return whether whole vectors can be loaded: what Triton asks, all divisible by 16."""
+    strides = [stride for stride in (*a.stride(), *b.stride()) if stride != 1]
+    masked = [a.shape[1]] if b.stride(0) == 1 else b.shape
+    addresses = (a.data_ptr(), b.data_ptr())
+    return all(number % 16 == 0 for number in (*addresses, *strides, *masked))
 
 
 def check_operand(
@@ -162,12 +176,12 @@ def check_operand(
 
 
 def _parts(
-    m: int, n: int, config: GemmConfig, a: torch.Tensor, workspace: torch.Tensor | None
+    m: int, n: int, config: GemmConfig, device: torch.device, workspace: torch.Tensor | None
 ) -> torch.Tensor:
     needed = workspace_elements(m, n, config)
     if workspace is None:
-        workspace = torch.empty(needed, dtype=torch.float32, device=a.device)
-    check_tensor("workspace", workspace, ("elements",), (torch.float32,), a.device)
+        workspace = torch.empty(needed, dtype=torch.float32, device=device)
+    check_tensor("workspace", workspace, ("elements",), (torch.float32,), device)
     check(
         workspace.numel() >= needed,
         f"workspace has {workspace.numel()} elements; {needed} are needed",
@@ -175,7 +189,7 @@ def _parts(
     return workspace[:needed].view(config.split_k, m, n)
 
 
-def _launch(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, config: GemmConfig) -> None:
+def _launch(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, *, config: GemmConfig) -> None:
     (m, k), n = a.shape, b.shape[1]
     _matmul[(config.tiles(m, n), config.split_k)](
         a,
@@ -200,4 +214,4 @@ def _launch(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, config: GemmConfi
     )
 
 
-SOURCES = (_matmul, _sum_splits, grouped_tile)
+SOURCES = (_matmul, sum_splits, grouped_tile, tile_product, store_tile)

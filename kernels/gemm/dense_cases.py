@@ -10,7 +10,7 @@ from kernels.case import Case, CompileSpec, Kernel, Shape, no_specs, poisoned
 from kernels.compiling import SHARED_BYTES_PER_BLOCK
 from kernels.dtypes import tolerance, torch_dtype
 from kernels.gemm.config import HALF_CONFIGS, SINGLE_CONFIGS, UNALIGNED_CONFIGS, GemmConfig
-from kernels.gemm.dense import SOURCES, _matmul, _sum_splits, default_config, matmul
+from kernels.gemm.dense import SOURCES, _matmul, default_config, matmul, sum_splits
 from kernels.gemm.dense import workspace_elements as elements
 from kernels.reference import matmul as reference
 
@@ -131,7 +131,7 @@ def _spec(
 def _sum_spec() -> CompileSpec:
     return CompileSpec(
         label="sum of splits",
-        function=_sum_splits,
+        function=sum_splits,
         signature={"parts": "*fp32", "c": "*fp16", **dict.fromkeys(("m", "n", "ldc"), "i32")},
         constexprs={"SPLIT_K": 8, "BLOCK": 1024},
         aligned=frozenset({"parts", "c", "m", "n", "ldc"}),
