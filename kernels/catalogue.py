@@ -1,10 +1,14 @@
 """Every kernel that is tested, compiled and measured, one line each."""
 
+from kernels.activation import SILU_MUL
 from kernels.case import Kernel
 from kernels.gemm.dense_cases import MATMUL, MATMUL_LIBRARY
 from kernels.gemm.fp8_cases import MATMUL_FP8
 from kernels.gemm.weight_only_cases import MATMUL_INT4, MATMUL_INT8
-from kernels.norm.rms_norm import RMS_NORM
+from kernels.norm.layer_norm import LAYER_NORM, LAYER_NORM_HALF
+from kernels.norm.rms_norm import RMS_NORM, RMS_NORM_HALF
+from kernels.rotary import QKV_ROTARY
+from kernels.softmax_cases import SOFTMAX, SOFTMAX_HALF
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
@@ -15,6 +19,13 @@ KERNELS: dict[str, Kernel] = {
         MATMUL_INT4,
         MATMUL_LIBRARY,
         RMS_NORM,
+        RMS_NORM_HALF,
+        LAYER_NORM,
+        LAYER_NORM_HALF,
+        SOFTMAX,
+        SOFTMAX_HALF,
+        QKV_ROTARY,
+        SILU_MUL,
     )
 }
 """Every kernel by name."""

@@ -113,7 +113,7 @@ INT4_CONFIGS: tuple[GemmConfig, ...] = (
     GemmConfig(16, 64, 64, 8, 4, 3),
     GemmConfig(16, 128, 64, 8, 4, 3),
     GemmConfig(64, 64, 64, 8, 4, 3),
-    GemmConfig(128, 128, 64, 8, 8, 3),
+    GemmConfig(64, 128, 64, 8, 8, 3),
 )
 """A step is a group, whatever block_k says; it only ranks."""
 
