@@ -27,9 +27,10 @@ def dequantise_weight(
     """Return the weight [k, n] in float64: int8 by columns (group None), or int4 by groups of k."""
     if group is None:
         return packed.double() * scales.double()
-    halves = packed.reshape(-1, group // 2, packed.shape[-1]).to(torch.int16)
+    rows, n = packed.shape
+    halves = packed.reshape(2 * rows // group, group // 2, n).to(torch.int16)
     codes = torch.cat([halves & 15, halves >> 4], dim=1) - 8
-    return (codes.double() * scales.double()[:, None]).reshape(-1, packed.shape[-1])
+    return (codes.double() * scales.double()[:, None]).reshape(2 * rows, n)
 
 
 def matmul_weight_only(

@@ -76,14 +76,14 @@ def launch(
 def _compile_specs(capability: int) -> tuple[CompileSpec, ...]:
     shared_bytes = SHARED_BYTES_PER_BLOCK[capability]
     halves = [c for c in HALF_CONFIGS if c.shared_bytes(2) <= shared_bytes]
-    largest = (halves[-1], GemmConfig(128, 128, 32, 8, 4, 4))
     return (
         *(_spec("bf16", config) for config in halves),
-        *(_spec("fp16", config, k_is="ragged") for config in largest),
-        *(_spec("fp16", config, by_rows=True) for config in largest),
-        *(_spec("fp32", config) for config in SINGLE_CONFIGS),
-        *(_spec("bf16", config, k_is="odd") for config in UNALIGNED_CONFIGS),
-        *(_spec("fp32", config, k_is="odd", by_rows=True) for config in UNALIGNED_CONFIGS[-2:]),
+        # Of the rest the largest tiles, which come nearest to a spill.
+        _spec("fp16", halves[-1], k_is="ragged"),
+        _spec("fp16", halves[-1], by_rows=True),
+        *(_spec("fp32", config) for config in SINGLE_CONFIGS[-2:]),
+        *(_spec("bf16", config, k_is="odd") for config in UNALIGNED_CONFIGS[-2:]),
+        _spec("fp32", UNALIGNED_CONFIGS[-1], k_is="odd", by_rows=True),
         _spec("fp16", replace(HALF_CONFIGS[0], split_k=8)),
         _sum_spec(),
     )

@@ -53,7 +53,7 @@ def _compile_specs(capability: int) -> tuple[CompileSpec, ...]:
     return (
         *(_spec(config) for config in configs),
         _spec(configs[-1], two_level=False),
-        *(_spec(config, odd=True) for config in UNALIGNED_CONFIGS[-2:]),
+        _spec(UNALIGNED_CONFIGS[-1], odd=True),
     )
 
 

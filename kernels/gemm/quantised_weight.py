@@ -38,9 +38,10 @@ def quantise_weight(
     check_tensor("weight", weight, ("k", "n"), FLOATS)
     k, n = weight.shape
     check_bits(bits, group, k)
-    grouped = weight.float().reshape(-1, group or max(k, 1), n)
+    rows = group or k
+    grouped = weight.float().reshape(k // rows if rows else 1, rows, n)
     largest_code = 2 ** (bits - 1) - 1
-    scales = (grouped.abs().amax(dim=1, keepdim=True) / largest_code).half()
+    scales = (_largest(grouped) / largest_code).half()
     # The scale that is stored divides, so that its own rounding does no harm. It can be zero.
     divisor = torch.where(scales > 0, scales.float(), torch.ones_like(scales, dtype=torch.float32))
     codes = (grouped / divisor).round().clamp(-largest_code, largest_code)
@@ -48,4 +49,11 @@ def quantise_weight(
     if group is None:
         return codes.reshape(k, n), scales.reshape(n)
     low, high = (codes + 8).to(torch.uint8).split(group // 2, dim=1)
-    return (low | (high << 4)).reshape(k // 2, n), scales.reshape(-1, n)
+    return (low | (high << 4)).reshape(k // 2, n), scales.reshape(k // group, n)
+
+
+def _largest(grouped: torch.Tensor) -> torch.Tensor:
+    """Return the largest magnitude of each group and column; of no rows, zero."""
+    if grouped.shape[1] == 0:
+        return grouped.new_zeros(grouped.shape[0], 1, grouped.shape[2])
+    return grouped.abs().amax(dim=1, keepdim=True)

@@ -93,9 +93,11 @@ def _make_case(
 
 
 def _compile_specs(norm: Norm, accumulate: str, capability: int) -> tuple[CompileSpec, ...]:
-    columns = (1024, WHOLE_COLUMNS) if ACCUMULATE[accumulate] else (1024, 4096, WHOLE_COLUMNS)
-    whole = [_spec(norm, accumulate, size, add=size != 4096) for size in columns]
-    return (*whole, _spec(norm, accumulate, WHOLE_COLUMNS + LOOP_BLOCK, add=True))
+    wide = _spec(norm, accumulate, WHOLE_COLUMNS + LOOP_BLOCK, add=True)
+    whole = _spec(norm, accumulate, WHOLE_COLUMNS, add=False)
+    if ACCUMULATE[accumulate]:
+        return (whole, wide)
+    return (_spec(norm, accumulate, 4096, add=True), whole, wide)
 
 
 def _spec(norm: Norm, accumulate: str, columns: int, *, add: bool) -> CompileSpec:
