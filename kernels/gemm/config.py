@@ -172,7 +172,11 @@ def config_for(
     candidates = candidate_configs(
         m, n, k, table=table, element_bytes=element_bytes, shared_bytes=shared_bytes
     )
-    return min(candidates, key=lambda c: _cycles(c, m, n, k, num_sms, element_bytes))
+    # Of equals the one with most of k in flight: fewer, longer steps.
+    return min(
+        candidates,
+        key=lambda c: (_cycles(c, m, n, k, num_sms, element_bytes), -c.block_k * c.stages),
+    )
 
 
 def _cycles(c: GemmConfig, m: int, n: int, k: int, num_sms: int, element_bytes: int) -> float:

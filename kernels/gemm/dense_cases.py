@@ -85,6 +85,7 @@ def _compile_specs(capability: int) -> tuple[CompileSpec, ...]:
         *(_spec("bf16", config, k_is="odd") for config in UNALIGNED_CONFIGS[-2:]),
         _spec("fp32", UNALIGNED_CONFIGS[-1], k_is="odd", by_rows=True),
         _spec("fp16", replace(HALF_CONFIGS[0], split_k=8)),
+        _one_row(_spec("fp16", HALF_CONFIGS[0])),
         _sum_spec(),
     )
 
@@ -125,6 +126,18 @@ def _spec(
         aligned=frozenset({*pointers, *(() if k_is == "odd" else set(sizes) - {"steps"})}),
         num_warps=config.warps,
         num_stages=config.stages,
+    )
+
+
+def _one_row(spec: CompileSpec) -> CompileSpec:
+    """Return the product of one row: Triton makes a constant of an argument that is 1."""
+    signature = {name: kind for name, kind in spec.signature.items() if name != "m"}
+    return replace(
+        spec,
+        label=f"{spec.label} one row",
+        signature=signature,
+        constexprs={**spec.constexprs, "m": 1},
+        aligned=spec.aligned - {"m"},
     )
 
 

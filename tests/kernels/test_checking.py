@@ -62,7 +62,7 @@ def test_a_launch_that_raises_fails_and_says_why():
     assert outcome.reason == "RuntimeError: no such instruction"
 
 
-def test_each_case_has_inputs_of_its_own():
+def test_each_case_has_inputs_of_its_own(device):
     seeds = []
     kernel = KERNELS["silu_mul"]
 
@@ -70,7 +70,7 @@ def test_each_case_has_inputs_of_its_own():
         seeds.append(seed)
         return kernel.make_case(shape, dtype, device, seed)
 
-    outcomes = list(check_kernels([replace(kernel, make_case=make_case)], CPU, None, 100))
+    outcomes = list(check_kernels([replace(kernel, make_case=make_case)], device, None, 100))
     assert seeds == list(range(100, 100 + len(seeds)))
     assert len([o for o in outcomes if o.status == "ok"]) == len(seeds)
 

@@ -20,7 +20,7 @@ from kernels.reference import matmul_weight_only as weight_reference
 from tests.kernels.seeding import product_error, seeded
 
 SIZES = st.sampled_from([1, 2, 16, 17, 33, 65, 127, 128, 129])
-SMALL = GemmConfig(32, 32, 32, 4, 4, 3)
+SMALL = GemmConfig(64, 64, 32, 1, 4, 3)
 # The interpreter is slow: shrinking a failure would take minutes.
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

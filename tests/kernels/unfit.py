@@ -24,7 +24,7 @@ def _changing_sum(out, size):
 
 
 @triton.jit
-def _many_registers(x, out, COLUMNS: tl.constexpr):
+def _many_registers(x, out, COLUMNS: tl.constexpr):  # noqa: N803
     """Keeps a whole tile of fp32 in the registers of one warp."""
     rows = tl.arange(0, COLUMNS)
     at = rows[:, None] * COLUMNS + rows[None, :]
@@ -33,7 +33,7 @@ def _many_registers(x, out, COLUMNS: tl.constexpr):
 
 
 @triton.jit
-def _much_shared_memory(x, out, steps, BLOCK: tl.constexpr):
+def _much_shared_memory(x, out, steps, BLOCK: tl.constexpr):  # noqa: N803
     """Keeps eight steps of two fp16 tiles of 128 x 128 in flight: 512 KiB."""
     rows = tl.arange(0, BLOCK)
     at = rows[:, None] * BLOCK + rows[None, :]
