@@ -11,6 +11,7 @@ from kernels.gemm.weight_only_cases import MATMUL_INT4, MATMUL_INT8
 from kernels.kv.cases import QUANTISE_KV, WRITE_KV
 from kernels.norm.layer_norm import LAYER_NORM, LAYER_NORM_HALF
 from kernels.norm.rms_norm import RMS_NORM, RMS_NORM_HALF
+from kernels.probes.kernels import PROBE_KERNELS
 from kernels.rotary import QKV_ROTARY
 from kernels.softmax_cases import SOFTMAX, SOFTMAX_HALF
 
@@ -37,6 +38,7 @@ KERNELS: dict[str, Kernel] = {
         QUANTISED_DECODE_BF16,
         WRITE_KV,
         QUANTISE_KV,
+        *PROBE_KERNELS,
     )
 }
 """Every kernel by name."""
