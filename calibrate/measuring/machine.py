@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from calibrate.measuring.bench import Bench, CudaBench
@@ -70,7 +71,7 @@ def real_machine() -> Machine:
         session=_session(facts, ENGINE, clocks.driver if clocks else "unknown"),
         gpu=spec_of(facts),
         probes=probes,
-        device_facts=device_facts(device),
+        device_facts=import_module("kernels.device").device_facts(device),
         gpus=torch.cuda.device_count(),
     )
 
@@ -100,9 +101,7 @@ def pretended_machine(gpu_name: str, seed: int) -> Machine:
 
 def pretended_facts(gpu: GpuSpec) -> Any:
     """Return what the probes are told of a GPU that isn't there."""
-    from kernels.device import DeviceFacts
-
-    return DeviceFacts(
+    return import_module("kernels.device").DeviceFacts(
         capability=gpu.compute_capability,
         num_sms=gpu.num_sms,
         l2_bytes=gpu.l2_bytes,
