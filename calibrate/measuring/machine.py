@@ -20,6 +20,7 @@ from twin.naming import lookup
 if TYPE_CHECKING:
     from kernels.case import Kernel
 
+_DEVICE, _PROBES = "kernels.device", "kernels.probes.catalogue"
 _NEEDS = "pip install torch, and servetwin[kernels]"
 
 
@@ -47,13 +48,12 @@ def real_machine() -> Machine:
     Raises:
         InputError: no PyTorch, no Triton, or no GPU that they can use.
     """
-    torch = _torch()
+    torch = _torch(interpret=False)
     if not torch.cuda.is_available():
         raise InputError(
             "PyTorch sees no CUDA GPU",
             remedy="run it on a GPU machine, or pretend one with --dry-run",
         )
-    from kernels.device import device_facts
 
     from kernels.timing import CudaTimer
 
@@ -71,7 +71,7 @@ def real_machine() -> Machine:
         session=_session(facts, ENGINE, clocks.driver if clocks else "unknown"),
         gpu=spec_of(facts),
         probes=probes,
-        device_facts=import_module("kernels.device").device_facts(device),
+        device_facts=import_module(_DEVICE).device_facts(device),
         gpus=torch.cuda.device_count(),
     )
 
@@ -83,10 +83,7 @@ def pretended_machine(gpu_name: str, seed: int) -> Machine:
         InputError: no such GPU, or no PyTorch and Triton.
     """
     gpu = lookup(GPUS, gpu_name, "GPU", where="--as")
-    torch = _torch()
-    if not torch.cuda.is_available():
-        # Triton decides when a kernel is defined.
-        os.environ.setdefault("TRITON_INTERPRET", "1")
+    torch = _torch(interpret=True)
     kernels, probes = _catalogues()
     device = torch.device("cpu")
     return Machine(
@@ -101,7 +98,7 @@ def pretended_machine(gpu_name: str, seed: int) -> Machine:
 
 def pretended_facts(gpu: GpuSpec) -> Any:
     """Return what the probes are told of a GPU that isn't there."""
-    return import_module("kernels.device").DeviceFacts(
+    return import_module(_DEVICE).DeviceFacts(
         capability=gpu.compute_capability,
         num_sms=gpu.num_sms,
         l2_bytes=gpu.l2_bytes,
@@ -111,11 +108,10 @@ def pretended_facts(gpu: GpuSpec) -> Any:
 
 
 def _catalogues() -> "tuple[dict[str, Kernel], dict[str, Any]]":
-    from kernels.probes.catalogue import PROBES
-
     from kernels.catalogue import KERNELS
 
-    return {**KERNELS, FP8_LIBRARY: fp8_library()}, dict(PROBES)
+    probes = import_module(_PROBES).PROBES
+    return {**KERNELS, FP8_LIBRARY: fp8_library()}, dict(probes)
 
 
 def _session(facts: Facts, engine: str, driver: str) -> Session:
@@ -137,9 +133,14 @@ def _session(facts: Facts, engine: str, driver: str) -> Session:
     )
 
 
-def _torch() -> Any:
+def _torch(*, interpret: bool) -> Any:
+    """Return PyTorch, with Triton ready to interpret where there is no GPU."""
     try:
         import torch
+
+        if interpret and not torch.cuda.is_available():
+            # Triton decides when it is imported.
+            os.environ.setdefault("TRITON_INTERPRET", "1")
         import triton  # noqa: F401
     except ImportError as error:
         raise InputError(f"measuring needs {error.name}", remedy=_NEEDS) from None

@@ -34,10 +34,17 @@ def _report(kept: Kept, outcome: Outcome) -> dict[str, Any]:
         "already_measured": outcome.already,
         "not_reached": outcome.not_reached,
         "discarded": outcome.discarded,
-        "skipped": outcome.skipped,
+        "skipped": _by_reason(outcome),
         "reference_bytes_per_s": outcome.references,
         "lost": outcome.lost,
     }
+
+
+def _by_reason(outcome: Outcome) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for item, reason in outcome.skipped.items():
+        found.setdefault(reason, []).append(item)
+    return found
 
 
 def read_folder(folder: Path) -> Kept:
