@@ -71,10 +71,22 @@ def _streams(tables: Tables, gpu: GpuSpec, _clock_hz: float) -> Parameters:
         found["stream_bytes_per_s"] = _digits(beyond)
     x, rate = _bandwidths(tables, _READ)
     inside = (x <= _WITHIN_L2 * gpu.l2_bytes) & (x >= gpu.l2_bytes / 16)
-    # The fastest: small footprints are limited by the launch.
-    if inside.any() and (beyond is None or rate[inside].max() > beyond):
-        found["l2_bytes_per_s"] = _digits(float(rate[inside].max()))
+    # A read of what the L2 holds takes as long as its launch: only what bytes add tells.
+    inner = _slope(x[inside], x[inside] / rate[inside])
+    if inner is not None and inner > (beyond or 0.0):
+        found["l2_bytes_per_s"] = _digits(inner)
     return found
+
+
+def _slope(size: NDArray[np.float64], seconds: NDArray[np.float64]) -> float | None:
+    """Bytes/s by the median over pairs of points, one at least twice the other."""
+    slopes = [
+        (size[j] - size[i]) / (seconds[j] - seconds[i])
+        for i in range(len(size))
+        for j in range(len(size))
+        if size[j] >= 2 * size[i] and seconds[j] > seconds[i]
+    ]
+    return float(np.median(slopes)) if slopes else None
 
 
 def _latencies(tables: Tables, gpu: GpuSpec, clock_hz: float) -> Parameters:
@@ -136,11 +148,12 @@ def _walkers(tables: Tables, found: Parameters, clock_hz: float) -> Parameters:
     if len(np.unique(blocks)) < 2:
         return {}
     visits = 1.0 / table["seconds"][beyond].astype(np.float64)
-    smallest, largest = visits[blocks == blocks.min()], visits[blocks == blocks.max()]
-    if np.median(smallest) > 1.3 * np.median(largest):
+    small, next_small = np.unique(blocks)[:2]
+    smallest, doubled = visits[blocks == small], visits[blocks == next_small]
+    if np.median(smallest) > 1.3 * np.median(doubled):
         return {}
     walk_s = found["walk_cycles"] / clock_hz
-    return {"walkers": max(1, round(float(np.median(visits)) * walk_s))}
+    return {"walkers": max(1, round(float(np.median(smallest)) * walk_s))}
 
 
 def _offsets(tables: Tables, _gpu: GpuSpec, _clock_hz: float) -> Parameters:

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrate.holdout import FAMILIES, price_rows
 from calibrate.measuring.memory_fit import PAGE_BYTES
+from calibrate.measuring.session import DRY_RUN
 from hwmodels.profile import HardwareProfile, Table
 from twin.report.charts import Chart, Row, rounded, unit_chart
 from twin.report.style import Spec, colour, log_axis, log_domain
@@ -20,7 +21,7 @@ _BINS = 30
 
 def profile_charts(profile: HardwareProfile) -> list[Chart]:
     """Return the charts of a profile; a chart whose tables are missing says so and is empty."""
-    return [
+    charts = [
         _gemm(profile),
         _decode(profile),
         _prefill(profile),
@@ -28,6 +29,14 @@ def profile_charts(profile: HardwareProfile) -> list[Chart]:
         _latency(profile),
         ratios(profile),
     ]
+    return [_marked(chart) if profile.engine == DRY_RUN else chart for chart in charts]
+
+
+def _marked(chart: Chart) -> Chart:
+    """A chart of pretended seconds says so itself: pictures travel without their page."""
+    title = f"{chart.title} (dry run: pretended)"
+    spec = {**chart.spec, "title": title} if chart.spec else chart.spec
+    return replace(chart, title=title, spec=spec)
 
 
 def _gemm(profile: HardwareProfile) -> Chart:
