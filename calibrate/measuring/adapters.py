@@ -48,27 +48,15 @@ def _contiguous(table: str, s: Mapping[str, int]) -> Shape:
     return shape
 
 
-def _quantised(table: str, s: Mapping[str, int]) -> Shape:
-    return {**_decode(table, s), **_FORMATS[table.rpartition(".")[2]]}
-
-
 def _prefill(table: str, s: Mapping[str, int]) -> Shape:
-    return {**_decode(table, s), "query_tokens": s.get("query", s["length"])}
+    shape, query = _decode(table, s), s.get("query", s["length"])
+    del shape["context_tokens"]
+    return {**shape, "query_tokens": query, "cached_tokens": s["length"] - query}
 
 
 def _activation(_table: str, s: Mapping[str, int]) -> Shape:
     return {"rows": s["rows"], "width": s["columns"]}
 
-
-def _quantise(table: str, s: Mapping[str, int]) -> Shape:
-    return {**s, **_FORMATS[table.rpartition(".")[2]]}
-
-
-_FORMATS: dict[str, Shape] = {
-    "fp8": {"bits": 8, "float": 1},
-    "int8": {"bits": 8, "float": 0},
-    "int4": {"bits": 4, "float": 0, "group": 32},
-}
 
 _ADAPTERS: dict[str, Callable[[str, Mapping[str, int]], Shape]] = {
     "matmul": _weight,
@@ -76,8 +64,7 @@ _ADAPTERS: dict[str, Callable[[str, Mapping[str, int]], Shape]] = {
     "matmul_int4": _grouped,
     "paged_decode": _decode,
     "contiguous_decode": _contiguous,
-    "quantised_decode": _quantised,
+    "quantised_decode_bf16": _decode,
     "paged_prefill": _prefill,
     "silu_mul": _activation,
-    "quantise_kv": _quantise,
 }

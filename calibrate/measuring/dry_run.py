@@ -39,7 +39,7 @@ class DryRunBench:
     ) -> None:
         self._device, self._kernels, self._probes = device, kernels, probes
         self._gpu, self._seed = gpu, seed
-        self._reasons: dict[str, str] = {}
+        self._reasons: dict[tuple[str, str], str] = {}
         self._launched: set[str] = set()
         self._hashes: dict[str, str | None] = {}
 
@@ -50,9 +50,10 @@ class DryRunBench:
 
     def measure(self, item: Item) -> Timed:
         """Launch what the item runs, if nothing did before; return pretended seconds."""
-        if item.launches not in self._reasons:
-            self._reasons[item.launches] = self._launch(item)
-        reason = self._reasons[item.launches]
+        what = (item.launches, item.dtype)
+        if what not in self._reasons:
+            self._reasons[what] = self._launch(item)
+        reason = self._reasons[what]
         if reason:
             raise Unmeasurable(reason)
         seconds = pretended(item, self._gpu, self._seed)
@@ -86,12 +87,21 @@ class DryRunBench:
                 return f"there is no {item.launches}"
             # What the interpreter cannot compute is pretended, but not launched.
             if kernel.interpreted:
-                shape = min(kernel.shapes, key=lambda s: math.prod(max(n, 1) for n in s.values()))
-                kernel.make_case(shape, kernel.interpreted[0], self._device, _SEED).launch()
+                self._launch_smallest(kernel, item.dtype)
                 self._launched.add(item.launches)
         except Exception as error:
             return first_line(error)
         return ""
+
+    def _launch_smallest(self, kernel: "Kernel", dtype: str) -> None:
+        """Launch the smallest shape that has work, in the item's format if that can be."""
+        known = kernel.interpreted
+        dtype = dtype if dtype in known else known[0]
+        for shape in sorted(kernel.shapes, key=lambda s: math.prod(max(n, 1) for n in s.values())):
+            case = kernel.make_case(shape, dtype, self._device, _SEED)
+            if case.moved_bytes > 0:
+                case.launch()
+                return
 
     def _launch_probe(self, name: str) -> str:
         from kernels.timing import FakeTimer

@@ -14,6 +14,9 @@ Work = tuple[float, float]
 _MOST_KV_BYTES = 8 * 2**30
 _KV_SHARE = 1 / 12
 """Of the memory: inputs are made in FP32, and copied, before they are narrow."""
+_MOST_QUANTISED_BYTES = 2**30
+"""Of KV before it is quantised, which is done in float64."""
+_QUANTISED = {name: name for name in ("fp8", "int8", "int4")}
 _MOST_FLOPS = 2e13
 
 # (n, k) of Llama-3.1-8B's products at TP 1 and Llama-3.1-70B's at TP 8, output heads last.
@@ -130,7 +133,8 @@ def _decode(gpu: GpuSpec) -> list[Sweep]:
     some = (2, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
     whole = points(_HEADS[:1], 128, _BATCHES, _LENGTHS)
     warm = points(_HEADS[:1], 128, coarse, some[:-1], 1.5 * gpu.l2_bytes)
-    quantised = points(_HEADS[:1], 128, (1, 4, 8, 16, 32, 64, 128, 256), some[1:])
+    batches = (1, 4, 8, 16, 32, 64, 128, 256)
+    quantised = points(_HEADS[:1], 128, batches, some[1:], min(most, _MOST_QUANTISED_BYTES))
     beside = points(_HEADS[:1], 128, (8, 64), (1024, 4096, 8192, 32768))
     kinds = [
         ("decode.128.bf16", "paged_decode", 128, whole, 45.0),
@@ -140,13 +144,13 @@ def _decode(gpu: GpuSpec) -> list[Sweep]:
         ("contiguous_decode.128.bf16", "contiguous_decode", 128, beside, 6.0),
     ]
     formats = ["int8", "int4", *(["fp8"] if "fp8" in gpu.flops_per_s else [])]
-    kinds += [(f"decode.128.{f}", "quantised_decode", 128, quantised, 10.0) for f in formats]
+    kinds += [(f"decode.128.{f}", "quantised_decode_bf16", 128, quantised, 10.0) for f in formats]
     return [
         Sweep(
             family="decode",
             table=table,
             launches=launches,
-            dtype="bfloat16",
+            dtype=_QUANTISED.get(table.rpartition(".")[2], "bfloat16"),
             points=found,
             work=_decode_work(dim, table.rpartition(".")[2]),
             weight=weight,
@@ -235,6 +239,15 @@ def _small(gpu: GpuSpec) -> list[Sweep]:
         *((f"quantise_kv.{f}", "quantise_kv", pages, tokens, 2.0) for f in formats),
     ]
     return [
-        Sweep("small", table, launches, "bfloat16", points, work, weight, l2="warm")
+        Sweep(
+            family="small",
+            table=table,
+            launches=launches,
+            dtype=_QUANTISED.get(table.rpartition(".")[2], "bfloat16"),
+            points=points,
+            work=work,
+            weight=weight,
+            l2="warm",
+        )
         for table, launches, points, work, weight in kinds
     ]
