@@ -64,7 +64,7 @@ _ADAPTERS: dict[str, Callable[[str, Mapping[str, int]], Shape]] = {
     "matmul_int4": _grouped,
     "paged_decode": _decode,
     "contiguous_decode": _contiguous,
-    "quantised_decode_bf16": _decode,
+    "quantised_decode": _decode,
     "paged_prefill": _prefill,
     "silu_mul": _activation,
 }

@@ -3,6 +3,7 @@
 Only what the rows identify is given. Latencies are in SM cycles, at the clock the profile knows.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -69,13 +70,23 @@ def _streams(tables: Tables, gpu: GpuSpec, _clock_hz: float) -> Parameters:
     beyond = stream_bytes_per_s(tables, gpu)
     if beyond is not None:
         found["stream_bytes_per_s"] = _digits(beyond)
-    x, rate = _bandwidths(tables, _READ)
+    x, rate = _resident(tables)
     inside = (x <= _WITHIN_L2 * gpu.l2_bytes) & (x >= gpu.l2_bytes / 16)
     # A read of what the L2 holds takes as long as its launch: only what bytes add tells.
     inner = _slope(x[inside], x[inside] / rate[inside])
     if inner is not None and inner > (beyond or 0.0):
         found["l2_bytes_per_s"] = _digits(inner)
     return found
+
+
+def _resident(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Footprints and bytes/s of reads that find in the L2 what fits there."""
+    table = tables.get("l2_sweep")
+    if table is None:
+        return _bandwidths(tables, _READ)
+    warm = table["cold"] == 0
+    size = _floats(table, "bytes")[warm]
+    return size, size / _floats(table, "seconds")[warm]
 
 
 def _slope(size: NDArray[np.float64], seconds: NDArray[np.float64]) -> float | None:
@@ -170,22 +181,30 @@ def _offsets(tables: Tables, _gpu: GpuSpec, _clock_hz: float) -> Parameters:
 
 
 def _alignment(tables: Tables, _gpu: GpuSpec, _clock_hz: float) -> Parameters:
-    """Speed of a product by what its leading dimension is a multiple of, 16 bytes being 1."""
+    """Speed of a product by what its leading dimension is a multiple of, 16 bytes being 1.
+
+    The library's product where it was measured, since engines call it; medians over products.
+    """
     table = tables.get("lda")
     if table is None:
         return {}
-    mine = table["library"] == 1 if (table["library"] == 1).any() else table["library"] == 0
-    step = np.gcd(2 * table["lda"][mine].astype(np.int64), 16)
-    seconds = table["seconds"][mine].astype(np.float64)
-    if not (step == 16).any():
+    rows = list(zip(*(table[n].tolist() for n in ("m", "n", "k", "library", "lda", "seconds")),
+                    strict=True))  # fmt: skip
+    library = max(int(row[3]) for row in rows)
+    times: dict[tuple[int, ...], dict[int, list[float]]] = {}
+    for m, n, k, own, lda, seconds in rows:
+        if own == library:
+            by_class = times.setdefault((m, n, k), {})
+            by_class.setdefault(math.gcd(2 * int(lda), 16), []).append(float(seconds))
+    speeds: dict[int, list[float]] = {}
+    for by_class in times.values():
+        for size, seconds in by_class.items() if 16 in by_class else ():
+            speed = float(np.median(by_class[16]) / np.median(seconds))
+            speeds.setdefault(size, []).append(speed)
+    if len(speeds) < 2:
         return {}
-    best = float(np.median(seconds[step == 16]))
-    speeds = {
-        str(size): _digits(best / float(np.median(seconds[step == size])))
-        for size in (16, 8, 4, 2)
-        if (step == size).any()
-    }
-    return {"alignment_speed": speeds} if len(speeds) > 1 else {}
+    found = {str(size): _digits(float(np.median(speeds[size]))) for size in sorted(speeds)[::-1]}
+    return {"alignment_speed": found}
 
 
 _FITS: tuple[Callable[[Tables, GpuSpec, float], Parameters], ...] = (

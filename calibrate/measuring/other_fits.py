@@ -19,18 +19,25 @@ LARGE_KV_BYTES = 256 * 10**6
 def launch_parameters(tables: Tables) -> dict[str, float]:
     """Return the seconds between kernels of a stream and of a graph, and of an eager operation.
 
-    Of many launches, so that what happens once doesn't count.
+    Gaps are those of kernels of 64 KB, as published ones are; an eager operation is the host's.
+    Of the most launches in a row, so that what happens once doesn't count.
     """
     table = tables.get("launch_gap")
     if table is None:
         return {}
     found = {}
-    for name, graph in (("stream_gap_s", 0), ("graph_gap_s", 1)):
+    for name, graph, num_bytes in _GAPS:
         mine = (table["graph"] == graph) & (table["launches"].astype(np.int64) > 1)
+        mine &= table["bytes"] == num_bytes
         if mine.any():
             most = mine & (table["launches"] == table["launches"][mine].max())
             found[name] = _digits(float(np.median(table["seconds"][most])))
     return found
+
+
+# Parameter, and the probe's axes `graph` (0 a stream kept full, 1 a graph, 2 the host's own pace)
+# and `bytes`.
+_GAPS = (("stream_gap_s", 0, 65536), ("graph_gap_s", 1, 65536), ("eager_op_s", 2, 0))
 
 
 def stream_share(tables: Tables, gpu: GpuSpec) -> float | None:

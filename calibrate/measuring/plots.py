@@ -156,15 +156,22 @@ def _bandwidth(profile: HardwareProfile) -> Chart:
     title, table = "Memory: bandwidth over footprint", profile.tables.get("stream")
     if table is None or not len(table["seconds"]):
         return Chart("bandwidth", title, {}, [], "Not measured.")
+    columns = [table[name].tolist() for name in ("bytes", "mode", "seconds")]
+    found = [(*row, _MODES.get(row[1], "?")) for row in zip(*columns, strict=True)]
+    sweep = profile.tables.get("l2_sweep")
+    if sweep is not None:
+        columns = [sweep[name].tolist() for name in ("bytes", "cold", "seconds")]
+        found += [
+            (size, 0, seconds, "read, cold L2" if cold else "read, warm L2")
+            for size, cold, seconds in zip(*columns, strict=True)
+        ]
     rows = [
         {
             "footprint_mb": rounded(size / 1e6),
             "gb_per_s": rounded(size * (2 if mode == 2 else 1) / seconds / 1e9),
-            "curve": _MODES.get(mode, str(mode)),
+            "curve": curve,
         }
-        for size, mode, seconds in zip(
-            *(table[name].tolist() for name in ("bytes", "mode", "seconds")), strict=True
-        )
+        for size, mode, seconds, curve in found
     ]
     memory = profile.parameters.get("memory", {})
     limits = {

@@ -138,9 +138,14 @@ def _order(s: Shape, gpu: GpuSpec, fit: Efficiency) -> float:
     return small * _decode_s(shape, 128, "bf16", gpu, fit, warm=warm)
 
 
+_ONCE_S = 5e-6
+"""What a row of launches takes beside them."""
+
+
 def _launch(s: Shape, _gpu: GpuSpec, fit: Efficiency) -> float:
     launch: LaunchFit = fit.launch
-    return launch.graph_gap_s if s["graph"] else launch.stream_gap_s
+    each_s = (launch.stream_gap_s, launch.graph_gap_s, launch.eager_op_s)[s["graph"]]
+    return each_s + _ONCE_S / s["launches"]
 
 
 def _transfer(s: Shape, _gpu: GpuSpec, _fit: Efficiency) -> float:

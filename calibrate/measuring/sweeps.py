@@ -144,7 +144,7 @@ def _decode(gpu: GpuSpec) -> list[Sweep]:
         ("contiguous_decode.128.bf16", "contiguous_decode", 128, beside, 6.0),
     ]
     formats = ["int8", "int4", *(["fp8"] if "fp8" in gpu.flops_per_s else [])]
-    kinds += [(f"decode.128.{f}", "quantised_decode_bf16", 128, quantised, 10.0) for f in formats]
+    kinds += [(f"decode.128.{f}", "quantised_decode", 128, quantised, 10.0) for f in formats]
     return [
         Sweep(
             family="decode",

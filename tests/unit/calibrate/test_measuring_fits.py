@@ -128,7 +128,8 @@ def test_alignment_by_class_and_by_offset():
     lda = []
     for lead in range(1024, 1033):
         aligned = next(size for size in speeds if (2 * lead) % size == 0)
-        lda += [(lead, 512, 512, 1024, library, 1e-5 / speeds[aligned]) for library in (0, 1)]
+        lda += [(lead, m, 512, 1024, 1, m * 1e-8 / speeds[aligned]) for m in (256, 4096)]
+        lda.append((lead, 4096, 512, 1024, 0, 5e-5))
     copies = [(o, b, 1e-5 * (1.08 if o % 128 else 1.0)) for o in (0, 4, 64, 128) for b in (64, 99)]
     tables = {
         "lda": table("lda m n k library", lda),
@@ -147,10 +148,11 @@ def test_nothing_measured_gives_no_parameters():
 
 
 def test_launch_gaps_are_those_of_many_launches():
-    rows = [(n, g, 0, (1.4e-6 if g else 2.5e-6) + 9e-6 / n) for n in (1, 10, 2000) for g in (0, 1)]
+    gaps = {(0, 65536): 2.5e-6, (1, 65536): 1.4e-6, (2, 65536): 9e-6, (2, 0): 7e-6, (1, 0): 1e-6}
+    rows = [(n, g, b, gap + 9e-6 / n) for n in (1, 10, 2000) for (g, b), gap in gaps.items()]
     found = launch_parameters({"launch_gap": table("launches graph bytes", rows)})
-    assert found["stream_gap_s"] == pytest.approx(2.5e-6, rel=0.01)
-    assert found["graph_gap_s"] == pytest.approx(1.4e-6, rel=0.01)
+    wanted = {"stream_gap_s": 2.5e-6, "graph_gap_s": 1.4e-6, "eager_op_s": 7e-6}
+    assert found == pytest.approx(wanted, rel=0.01)
 
 
 def test_paging_is_against_the_fastest_ordered_block_size():
