@@ -133,8 +133,9 @@ def _decode(gpu: GpuSpec) -> list[Sweep]:
     some = (2, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
     whole = points(_HEADS[:1], 128, _BATCHES, _LENGTHS)
     warm = points(_HEADS[:1], 128, coarse, some[:-1], 1.5 * gpu.l2_bytes)
-    batches = (1, 4, 8, 16, 32, 64, 128, 256)
-    quantised = points(_HEADS[:1], 128, batches, some[1:], min(most, _MOST_QUANTISED_BYTES))
+    batches = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    limit = min(most, _MOST_QUANTISED_BYTES)
+    quantised = points(_HEADS[:1], 128, batches, _LENGTHS[4:], limit)
     beside = points(_HEADS[:1], 128, (8, 64), (1024, 4096, 8192, 32768))
     kinds = [
         ("decode.128.bf16", "paged_decode", 128, whole, 45.0),

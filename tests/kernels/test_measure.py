@@ -1,6 +1,7 @@
 """Measuring with real kernels: the dry run launches them, the bench says what goes wrong."""
 
 import inspect
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from calibrate.cli import app
 from calibrate.measuring.adapters import case_shape
 from calibrate.measuring.bench import CudaBench, as_timed, first_line
 from calibrate.measuring.dry_run import DryRunBench
@@ -17,10 +19,12 @@ from calibrate.measuring.library import NAME as FP8_LIBRARY
 from calibrate.measuring.library import fp8_library
 from calibrate.measuring.plan import kernel_items, smallest
 from hwmodels.gpus import GPUS
+from hwmodels.measured.tables import COLUMNS, PROBES
 from kernels.case import Case
 from kernels.catalogue import KERNELS
 from kernels.norm.rms_norm import RMS_NORM
 from kernels.timing import FakeTimer, L2State, Timing
+from twin.cli.running import run
 
 CPU = torch.device("cpu")
 
@@ -195,3 +199,31 @@ def test_the_plans_shapes_are_those_the_kernels_take(table):
     assert item.dtype in kernel.dtypes
     case = kernel.make_case(case_shape(item), item.dtype, CPU, 1)
     assert case.moved_bytes > 0
+
+
+def test_the_tables_of_probes_have_the_probes_axes():
+    probes = pytest.importorskip("kernels.probes.catalogue").PROBES
+    assert {name: probe.axes for name, probe in probes.items()} == PROBES
+    assert {name: COLUMNS[name] for name in probes} == PROBES
+
+
+def test_a_dry_run_from_rows_to_pictures(tmp_path, capsys):
+    """The three commands on a CPU: every kernel and probe runs, and every output says it."""
+    pytest.importorskip("kernels.probes.catalogue")
+    rows = tmp_path / "rows"
+    command = ["measure", "--dry-run", "--small", "--out", str(rows)]
+    assert run(app, command) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("DRY RUN")
+    report = json.loads((rows / "measure.json").read_text())
+    assert report["pretended"] is True
+    assert report["skipped"] == {}
+    assert report["rows"] == report["measured"] > 100
+    assert run(app, command) == 0
+    assert f"0 rows in 0 s, {report['rows']} from before" in capsys.readouterr().out.replace(
+        "in 1 s", "in 0 s"
+    )
+    assert run(app, ["fit", str(rows), "--out", str(tmp_path / "p.npz")]) == 0
+    assert run(app, ["plot", str(tmp_path / "p-dry-run.npz"), "--out", str(tmp_path / "o")]) == 0
+    assert capsys.readouterr().out.count("DRY RUN") == 2
+    assert (tmp_path / "o" / "gemm.svg").exists()

@@ -82,6 +82,15 @@ def test_fit_makes_a_profile_that_prices(fitted):
     assert model.cost(op).source is Source.INTERPOLATED
 
 
+def test_the_cost_model_passes_over_tables_it_does_not_know(fitted):
+    profile = read_profile(fitted[0])
+    known = {n: t for n, t in profile.tables.items() if n.split(".")[0] in ("gemm", "decode")}
+    assert set(profile.tables) - set(known) >= {"stream", "decode_warm.128.bf16"}
+    ops = (Gemm(77, 4096, 4096), DecodeAttention(3, 900, 300, 32, 8, 128, 128, 4096.0))
+    whole, part = (MeasuredCostModel(p, H200) for p in (profile, replace(profile, tables=known)))
+    assert [whole.cost(op) for op in ops] == [part.cost(op) for op in ops]
+
+
 def test_held_out_errors_are_those_of_the_noise(fitted):
     _, figures = fitted
     assert figures["pretended"] is False
