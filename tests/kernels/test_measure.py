@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -194,8 +196,9 @@ def test_the_plans_shapes_are_those_the_kernels_take(table):
     """The point of each table whose operands are smallest makes a case."""
     item = min(QUEUES[table], key=lambda i: i.shape.get("n", 1) * i.shape.get("k", 1) * i.work_s)
     kernel = {**KERNELS, FP8_LIBRARY: fp8_library()}.get(item.launches)
-    if kernel is None:
+    if find_spec("kernels.attention") is None and kernel is None:
         pytest.skip(f"there is no {item.launches}")
+    assert kernel is not None, f"there is no {item.launches}"
     assert item.dtype in kernel.dtypes
     case = kernel.make_case(case_shape(item), item.dtype, CPU, 1)
     assert case.moved_bytes > 0
@@ -220,9 +223,7 @@ def test_a_dry_run_from_rows_to_pictures(tmp_path, capsys):
     assert report["skipped"] == {}
     assert report["rows"] == report["measured"] > 100
     assert run(app, command) == 0
-    assert f"0 rows in 0 s, {report['rows']} from before" in capsys.readouterr().out.replace(
-        "in 1 s", "in 0 s"
-    )
+    assert re.search(rf": 0 rows in \d+ s, {report['rows']} from before", capsys.readouterr().out)
     assert run(app, ["fit", str(rows), "--out", str(tmp_path / "p.npz")]) == 0
     assert run(app, ["plot", str(tmp_path / "p-dry-run.npz"), "--out", str(tmp_path / "o")]) == 0
     assert capsys.readouterr().out.count("DRY RUN") == 2
