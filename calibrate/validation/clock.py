@@ -1,7 +1,7 @@
 """Who times a step: CUDA events on a GPU, or nobody at all in a dry run."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,17 +41,17 @@ class CudaClock:
         """Return the seconds of each repetition of a step."""
         import torch
 
+        cuda: Any = torch.cuda
         launch()  # compiles what was never launched, and fills cuBLAS's workspace
         torch.cuda.synchronize(self._device)
         run = self._captured(launch) if captured else launch
         for _ in range(_WARM_UPS):
             run()
         events = [
-            [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-            for _ in range(self._repetitions)
+            [cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(self._repetitions)
         ]
         for start, end in events:
-            torch.cuda._sleep(_HOLD_CYCLES)
+            cuda._sleep(_HOLD_CYCLES)
             start.record()
             run()
             end.record()

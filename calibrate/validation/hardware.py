@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from calibrate.validation.batch import Batch
 from calibrate.validation.clock import CudaClock, Floats, PretendClock
@@ -174,18 +174,20 @@ def _check_part(found: "torch.cuda._CudaDeviceProperties", wanted: GpuSpec) -> N
         )
 
 
-def _torch() -> "object":
+def _torch() -> Any:
     """Return PyTorch; Triton interprets where there is no GPU."""
     try:
         import torch
+
+        if not torch.cuda.is_available():
+            # Triton decides when a kernel is defined, and has some of its own: so before it is
+            # imported.
+            os.environ.setdefault("TRITON_INTERPRET", "1")
         import triton  # noqa: F401
     except ImportError as error:
         raise InputError(
             f"running steps needs {error.name}", remedy="pip install torch, and servetwin[kernels]"
         ) from None
-    if not torch.cuda.is_available():
-        # Triton decides when a kernel is defined: so before any is imported.
-        os.environ.setdefault("TRITON_INTERPRET", "1")
     return torch
 
 

@@ -7,7 +7,6 @@ from calibrate.validation.shapes import RankShapes
 
 if TYPE_CHECKING:
     import torch
-
     from kernels.kv.quantised import QuantisedKv
 
 
