@@ -102,7 +102,7 @@ def _strata(result: SimulationResult) -> NDArray[np.str_]:
     held = steps.used_blocks * result.block_size / np.maximum(steps.running, 1)
     for row in decode_only.tolist():
         seqs = _octave(float(steps.decode_tokens[row]))
-        names[row] = f"decode, {seqs} sequences of {_octave(float(held[row]))} tokens"
+        names[row] = f"decode {seqs} x {_octave(float(held[row]))} tokens"
     return names.astype(str)
 
 
