@@ -211,7 +211,7 @@ def _validation(check: Check, name: str, seed: int, dry: list[str]) -> Step:
         ]  # fmt: skip
 
     return Step(f"validate-{name}", commands, 60, 40 if not check.dry_run else 10,
-                modules.VALIDATE, ("fit",))  # fmt: skip
+                modules.VALIDATE)  # fmt: skip
 
 
 def place_policy(out: Path, name: str, gpu: str) -> tuple[Path, Path]:
