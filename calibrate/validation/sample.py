@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PREFILL, MIXED = "prefill only", "prefill and decode"
+RARE = "decode, rare shapes"
+"""Decode-only steps of strata whose time isn't worth a step of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ def sample_steps(result: SimulationResult, count: int, seed: int) -> Sample:
     """Draw steps of a result, stratified by the shape of their batches.
 
     Decode-only steps are told apart by octaves of their sequences, and of the KV tokens that a
-    running request holds on average. Each stratum gets steps by its share of GPU time, and one
-    at least, the largest first; a step counts by its own time within its stratum's share.
+    running request holds on average, as `decode 4-7 x 512-1023`; those of little time stand
+    together. Each stratum gets steps by its share of GPU time, and one at least, the largest
+    first; a step counts by its own time within its stratum's share.
 
     Raises:
         InputError: the simulation took no step.
@@ -60,7 +63,8 @@ def sample_steps(result: SimulationResult, count: int, seed: int) -> Sample:
     steps = result.steps
     if not len(steps):
         raise InputError("no step was simulated", remedy="give the scenario requests")
-    names, busy_s, numbers = _strata(result), steps.busy_s, _numbers(steps.replica)
+    busy_s, numbers = steps.busy_s, _numbers(steps.replica)
+    names = _without_rare(_strata(result), busy_s, count)
     rows = {name: np.flatnonzero(names == name) for name in np.unique(names).tolist()}
     total_s = float(busy_s.sum())
     seconds = {name: float(busy_s[mine].sum()) for name, mine in rows.items()}
@@ -102,8 +106,18 @@ def _strata(result: SimulationResult) -> NDArray[np.str_]:
     held = steps.used_blocks * result.block_size / np.maximum(steps.running, 1)
     for row in decode_only.tolist():
         seqs = _octave(float(steps.decode_tokens[row]))
-        names[row] = f"decode {seqs} x {_octave(float(held[row]))} tokens"
+        names[row] = f"decode {seqs} x {_octave(float(held[row]))}"
     return names.astype(str)
+
+
+def _without_rare(names: NDArray[np.str_], busy_s: Floats, count: int) -> NDArray[np.str_]:
+    """Gather the decode strata that have less than half a step's share of all time."""
+    least_s = 0.5 / count * float(busy_s.sum())
+    merged = names.astype(object)
+    for name in np.unique(names).tolist():
+        if name not in (PREFILL, MIXED) and float(busy_s[names == name].sum()) < least_s:
+            merged[names == name] = RARE
+    return merged.astype(str)
 
 
 def _octave(value: float) -> str:
