@@ -68,15 +68,15 @@ def _make_case(query_dtype: str, shape: Shape, dtype: str, device: torch.device,
         poison_cache(cache, batch.poison)
     lens, tables = batch.context_lens(device), batch.tables.to(device)
     out = poisoned(tuple(query.shape), kind, device)
-    config = quantised_config(dtype, dim)
+    config = quantised_config(dim)
     splits = shape.get("splits") or splits_for(
         config, out, kv_heads, shape["context_tokens"], key.row_bytes
     )
 
     def oracle() -> tuple[torch.Tensor, ...]:
-        wide = [dequantise(c.codes, c.scales, c.granularity, c.group) for c in (key, value)]
+        keys, values = (dequantise(c.codes, c.scales, c.granularity, c.group) for c in (key, value))
         starts = ones_starts(len(query))
-        return (paged_attention(query, *wide, batch.tables, starts, lens, dim**-0.5),)
+        return (paged_attention(query, keys, values, batch.tables, starts, lens, dim**-0.5),)
 
     moved_bytes, flops = decode_work(batch.lengths, query, kv_heads, key.row_bytes)
     return Case(
@@ -118,15 +118,14 @@ _TYPES = {"fp8": "*fp8e4nv", "int8": "*i8", "int4": "*u8"}
 
 
 def _compile_specs(query_dtype: str, capability: int) -> tuple[CompileSpec, ...]:
-    kinds = ("fp8", "int8") if capability >= _FP8_CAPABILITY else ("int8",)
     kind = {"float16": "fp16", "bfloat16": "bf16"}[query_dtype]
-    eight = [
-        _spec(kind, format, *row)
-        for format in kinds
-        for row in _EIGHT_BITS
-        if format == "fp8" or row[4]
-    ]
-    return (*eight, *(_spec(kind, "int4", *row) for row in _FOUR_BITS))
+    rows: list[tuple[str, int, int, int, bool, int]] = []
+    rows += [("fp8", *row) for row in _EIGHT_BITS if capability >= _FP8_CAPABILITY]
+    rows += [("int8", *row) for row in _EIGHT_BITS if row[-1]]
+    rows += [("int4", *row) for row in _FOUR_BITS]
+    if query_dtype == "float16":  # little differs by the queries' dtype: each format once
+        rows = list({row[0]: row for row in rows}.values())
+    return tuple(_spec(kind, *row) for row in rows)
 
 
 def _spec(
@@ -137,7 +136,7 @@ def _spec(
     pointers = dict.fromkeys(("query", "out"), f"*{kind}")
     pointers |= dict.fromkeys(("key_codes", "value_codes"), _TYPES[format])
     pointers |= dict.fromkeys(("key_scales", "value_scales"), scales)
-    config = quantised_config(format, dim)
+    config = quantised_config(dim)
     sizes = {"GROUP": group, "ROWS": 16, "DIM": dim, "BLOCK": block, "TILE": config.tile_tokens}
     own = {"CODES": last} if four else {"PER_TOKEN": bool(last)}
     label = f"{format} {dim} group {group} block {block}" + (" split" if split else "")

@@ -71,7 +71,7 @@ def quantised_decode(
     check_lengths(context_lens, seqs, query.device)
     if seqs == 0 or heads == 0:
         return out
-    config = config or quantised_config(key_cache.format, dim)
+    config = config or quantised_config(dim)
     longest = max_context_tokens or block_tables.shape[1] * block_tokens
     splits = num_splits or splits_for(config, out, kv_heads, longest, key_cache.row_bytes)
     parts = make_parts(out, splits, workspace)
@@ -124,10 +124,10 @@ def quantised_decode(
     return out
 
 
-def quantised_config(format: str, dim: int) -> DecodeConfig:
-    """Return the configuration for codes of a format.
+def quantised_config(dim: int) -> DecodeConfig:
+    """Return the configuration for codes of a head's dim, in any format.
 
-    As compiled: those that don't spill, since widened tiles are held in registers.
+    As compiled: one that doesn't spill, since widened tiles are held in registers. Tiles take few
+    bytes, so more of them are on their way.
     """
-    elements = 8192 if format == "int4" else 16384
-    return DecodeConfig(min(128, elements // dim), most_resident=2)
+    return DecodeConfig(min(128, 8192 // dim), tiles_ahead=3, most_resident=2)
