@@ -31,7 +31,7 @@ def _gather(source, blocks, sums, visits, block_chunks, CHUNK: tl.constexpr):
     for visit in range(program, visits, programs):
         block = tl.load(blocks + visit).to(tl.int64)
         total = tl.zeros((CHUNK,), tl.float32)
-        for chunk in range(0, block_chunks):
+        for chunk in range(block_chunks):
             total += tl.load(source + (block * block_chunks + chunk) * CHUNK + at)
         tl.store(sums + visit, tl.sum(total, axis=0))
 
