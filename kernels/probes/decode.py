@@ -5,6 +5,8 @@ Axes: `block_tokens` of a KV block; `shuffled` 0: a sequence's blocks follow eac
 flushed before each launch. 32 query heads, 8 KV heads of 128, 16 bits.
 """
 
+from importlib import import_module
+
 import torch
 
 from kernels.case import Shape
@@ -43,7 +45,7 @@ def _measure(
     timer: Timer,
 ) -> Timing:
     try:
-        from kernels.attention.paged_decode import paged_decode
+        paged_decode = import_module("kernels.attention.paged_decode").paged_decode
     except ImportError as error:
         raise ProbeError(f"decode: paged attention isn't there ({error})") from None
     seqs, context = batch
