@@ -11,6 +11,7 @@ from calibrate.holdout_command import holdout_command
 from calibrate.import_command import import_command
 from calibrate.import_layers import import_layers_command
 from calibrate.replay_command import replay_command
+from calibrate.validate_command import validate_command
 from twin.cli.output import (
     JSON_HELP,
     check_alone,
@@ -36,6 +37,7 @@ app.command("import")(import_command)
 app.command("holdout")(holdout_command)
 app.command("import-layers")(import_layers_command)
 app.command("replay")(replay_command)
+app.command("validate")(validate_command)
 
 
 @app.callback()
