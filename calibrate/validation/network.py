@@ -79,6 +79,7 @@ def build_network(
         InputError: not even one layer fits into the GPU's free memory.
     """
     import torch
+
     from kernels.rotary import rotary_tables
 
     # The interpreter gets bf16 wrong.

@@ -7,6 +7,7 @@ from calibrate.validation.shapes import RankShapes
 
 if TYPE_CHECKING:
     import torch
+
     from kernels.kv.quantised import QuantisedKv
 
 

@@ -9,8 +9,8 @@ CORE = ("numpy", "pydantic", "yaml", "rich", "typer")
 """What every `twin-calibrate` command loads."""
 GPU = ("torch", "triton")
 MEASURE = (*CORE, *GPU)
-FIT = (*CORE, "scipy")
-PLOT = (*CORE, "vl_convert")
+FIT = (*CORE, "scipy", "simpy")
+PLOT = (*CORE, "vl_convert", "scipy", "simpy")
 VALIDATE = (*CORE, *GPU, "simpy")
 
 # Modules in the order they are looked for, with the start of their wheel's name: what they need
