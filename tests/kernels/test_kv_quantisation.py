@@ -101,7 +101,7 @@ def test_no_element_is_further_than_half_a_step_from_its_code(group):
     for cache, row in zip(filled("int4", "group", group, 64, rows), rows, strict=True):
         step = cache.scales.flatten(0, 1)[BLOCK:, ..., 0].double().repeat_interleave(group, -1)
         lost = (widened(cache) - row.double()).abs()
-        # Step and lowest value are rounded to 11 bits: 15 steps of the one, 40 of the other.
+        # The step and the lowest value have 11 bits: 15 steps of the one, 40 of the other.
         assert (lost <= step / 2 + 15 * step * 2**-11 + 40 * 2**-11).all()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hwmodels.cost import cost_model_for
+from hwmodels.cost import cost_model_for, given_cost_model
 from hwmodels.host import HostCosts, corrections_for, host_costs_for
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.ops import CostModel
@@ -92,7 +92,8 @@ def corrected(
         return ScaledCostModel(base, Corrections(), launch_s)
     if priced_by.gpu.architecture not in THROTTLED:
         corrections = replace(corrections, compute=1.0)
-    if priced_by.fp8_kernel == "fp8_block":  # these tables begin where those of bf16 do
+    # These tables begin where those of bf16 do, and our own hold no launch.
+    if priced_by.fp8_kernel == "fp8_block" or scenario.profile is not None:
         corrections = replace(corrections, product_overlap_s=0.0)
     return ScaledCostModel(base, corrections, launch_s)
 
@@ -120,7 +121,10 @@ def base_cost_model(scenario: Scenario) -> CostModel:
     An engine without tables of its own takes vLLM's: the same networks on the same GPU.
     """
     engine, gpu = scenario.file.engine, scenario.gpu
-    model = cost_model_for(gpu.name, engine.name, engine.version)
+    if scenario.profile is not None:
+        model: CostModel = given_cost_model(scenario.profile)
+    else:
+        model = cost_model_for(gpu.name, engine.name, engine.version)
     if not isinstance(model, MeasuredCostModel) and engine.name != "vllm":
         model = cost_model_for(gpu.name)
     if isinstance(model, MeasuredCostModel) and scenario.arch.scale_block is not None:

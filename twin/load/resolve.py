@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hwmodels.gpus import GPUS
+from hwmodels.given import GivenProfile
 from hwmodels.host import host_costs_for
 from hwmodels.profile import HardwareProfile
-from hwmodels.provenance import durations_rest_on
+from hwmodels.provenance import durations_rest_on, given_rests_on
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
@@ -20,6 +20,7 @@ from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
 from twin.load.pools import pool_files
+from twin.load.profile_file import find_gpu, read_profile_file
 from twin.naming import lookup
 from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, ScenarioPool
@@ -44,12 +45,13 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     arch = find_arch(file.llm, base, f"{where}, llm")
     _check_engine(file, where)
     workload = load_traces(file.workload, base)
+    given = read_profile_file(file, base, where)
     if file.cluster.pools is None:
-        return _resolve(file, arch, workload, where)
+        return _resolve(file, arch, workload, where, given)
     pools = tuple(
         ScenarioPool(
             pool.name,
-            _resolve(alone, arch, workload, here),
+            _resolve(alone, arch, workload, here, given),
             file.cluster.startup_s if pool.startup_s is None else pool.startup_s,
             pool.autoscaler,
         )
@@ -59,9 +61,15 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     return replace(pools[0].scenario, file=file, notes=tuple(notes), pools=pools)
 
 
-def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, where: str) -> Scenario:
+def _resolve(
+    file: ScenarioFile,
+    arch: ModelArch,
+    workload: LoadedWorkload,
+    where: str,
+    given: GivenProfile | None,
+) -> Scenario:
     """Return the scenario of replicas of one kind."""
-    gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
+    gpu = find_gpu(file, given, f"{where}, gpu")
     _check_parallelism(file, arch, where)
     utilization = default_gpu_memory_utilization(
         file.engine.name,
@@ -87,7 +95,7 @@ def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, wher
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )
-    layers = _layer_profile(file, arch, gpu, Precision(*dtypes))
+    layers = None if given else _layer_profile(file, arch, gpu, Precision(*dtypes))
     return Scenario(
         file=file,
         arch=arch,
@@ -97,8 +105,9 @@ def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, wher
         capacity=budget,
         num_gpu_blocks=blocks,
         workload=workload,
-        notes=_notes(file, budget, workload, _durations_rest_on(file, layers)),
+        notes=_notes(file, budget, workload, _durations_rest_on(file, layers, given)),
         layer_profile=layers,
+        profile=given,
     )
 
 
@@ -283,9 +292,14 @@ _FITTED = (
 )
 
 
-def _durations_rest_on(file: ScenarioFile, layers: HardwareProfile | None) -> str:
+def _durations_rest_on(
+    file: ScenarioFile, layers: HardwareProfile | None, given: GivenProfile | None
+) -> str:
     if layers is None:
-        kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
+        if given is None:
+            kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
+        else:
+            kernels = given_rests_on(given)
         fitted = host_costs_for(file.engine.name, file.engine.version).fitted
         return f"Step times: {kernels}." + (f" {_FITTED}" if fitted else "")
     return (
