@@ -133,7 +133,7 @@ def _fitted(tier: "StorageTier") -> "Table":
 
     errors = {(one.direction, one.io_mode): one for one in tier.held_out}
     table = _table(
-        "fitted: t = alpha + n c + bytes / bw; held-out error: each block size left out in turn",
+        "fitted: t = alpha + n c + bytes / bw; held-out errors: inner block sizes left out in turn",
         "operation", "depth", "alpha", "c", "bw MB/s", "P99/mean", "median %", "P90 %",
     )  # fmt: skip
     for line in tier.lines:
