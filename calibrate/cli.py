@@ -14,6 +14,7 @@ from calibrate.import_layers import import_layers_command
 from calibrate.measure_command import measure_command
 from calibrate.plot_command import plot_command
 from calibrate.replay_command import replay_command
+from calibrate.storage_command import storage_command
 from calibrate.validate_command import validate_command
 from twin.cli.output import (
     JSON_HELP,
@@ -43,6 +44,7 @@ app.command("import")(import_command)
 app.command("holdout")(holdout_command)
 app.command("import-layers")(import_layers_command)
 app.command("replay")(replay_command)
+app.command("storage")(storage_command)
 app.command("validate")(validate_command)
 
 

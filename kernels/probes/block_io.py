@@ -147,7 +147,7 @@ class _Run:
         self._dealt = [places[at :: point.queue_depth] for at in range(point.queue_depth)]
         # What was once read is in the page cache, and what was once written is dirty there: then
         # each place is used once, which also bounds what is left to write back.
-        self._once = point.io_mode not in ("direct", "cached", "synced")
+        self._once = point.io_mode == "buffered"
         self._least = math.ceil(_LEAST_OPERATIONS / point.queue_depth)
         self._written: list[int] = []
         # Before the clock starts: memory that is touched for the first time is slow.
@@ -170,8 +170,15 @@ class _Run:
         workers = [threading.Thread(target=self.work, args=(at,)) for at in range(len(self._dealt))]
         for worker in workers:
             worker.start()
-        for worker in workers:
-            worker.join()
+        try:
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            # Ctrl-C: nobody may use the descriptors once they are closed.
+            self.failure = "stopped"
+            for worker in workers:
+                worker.join()
+            raise
         if self.failure:
             raise StorageError(self.failure)
         return time.perf_counter() - started_s
