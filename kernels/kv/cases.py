@@ -7,7 +7,7 @@ import torch
 
 from kernels.attention.batches import normal
 from kernels.attention.quantised_cases import quantised
-from kernels.case import Case, CompileSpec, Kernel, Shape, poisoned
+from kernels.case import Case, CompileSpec, Kernel, Shape
 from kernels.dtypes import torch_dtype
 from kernels.kv.quantise import (
     _ROWS,
@@ -22,6 +22,9 @@ from kernels.kv.write import _write_kv, write_kv, write_tile
 
 _UNTOUCHED = -1234.0
 """In slots that nobody writes: a number that every float format holds and no input is."""
+_UNTOUCHED_BYTE = {torch.int8: 0x80, torch.uint8: 0x5A, torch.float8_e4m3fn: 0x5A}
+"""The same of codes; in int8 it is -128, which no code is."""
+_FP8_NAN = 0x7F
 _SAME = 1e-7
 """What is copied or rounded is the same number, not nearly the same."""
 
@@ -57,7 +60,7 @@ def _write_case(shape: Shape, dtype: str, device: torch.device, seed: int) -> Ca
     tokens, kv_heads, dim = shape["tokens"], shape["kv_heads"], shape["dim"]
     key, value = normal(kind, device, seed)(2, tokens, kv_heads, dim)
     size = (_blocks(shape), shape["block_tokens"], kv_heads, dim)
-    caches = [torch.full(size, _UNTOUCHED, dtype=kind, device=device) for _ in range(2)]
+    caches = [_marked(size, kind, slots) for _ in range(2)]
     before = [cache.clone() for cache in caches]
     return Case(
         launch=lambda: write_kv(key, value, caches[0], caches[1], slots),
@@ -78,7 +81,7 @@ def _quantise_case(shape: Shape, dtype: str, device: torch.device, seed: int) ->
     key, value = normal(torch.float16, device, seed)(2, tokens, kv_heads, dim)
     # As the oracle quantises them, each token a block of its own.
     wanted = [quantised(rows[:, None], dtype, shape) for rows in (key, value)]
-    caches = [_empty_like(one, shape) for one in wanted]
+    caches = [_empty_like(one, shape, slots) for one in wanted]
     outputs = [tensor for cache in caches for tensor in _written(cache)]
     before = [tensor.clone() for tensor in outputs]
     rows = [tensor[:, 0] for one in wanted for tensor in _written(one)]
@@ -94,15 +97,25 @@ def _quantise_case(shape: Shape, dtype: str, device: torch.device, seed: int) ->
     )
 
 
-def _empty_like(one: QuantisedKv, shape: Shape) -> QuantisedKv:
-    """Return a cache of the same format as another, marked where nobody writes."""
+def _marked(size: tuple[int, ...], dtype: torch.dtype, slots: torch.Tensor) -> torch.Tensor:
+    """Return a cache with poison where the kernel must write, and a mark where nobody may."""
+    if dtype in _UNTOUCHED_BYTE:
+        cache = torch.full(size, _UNTOUCHED_BYTE[dtype], dtype=torch.uint8, device=slots.device)
+        if dtype is torch.float8_e4m3fn:
+            cache.flatten(0, 1)[slots[slots >= 0]] = _FP8_NAN
+        return cache.view(dtype)
+    cache = torch.full(size, _UNTOUCHED, dtype=dtype, device=slots.device)
+    cache.flatten(0, 1)[slots[slots >= 0]] = float("nan")
+    return cache
+
+
+def _empty_like(one: QuantisedKv, shape: Shape, slots: torch.Tensor) -> QuantisedKv:
+    """Return a cache of the same format as another, with nothing written yet."""
     outer = (_blocks(shape), shape["block_tokens"])
-    codes = poisoned((*outer, *one.codes.shape[2:]), torch.uint8, one.codes.device)
-    codes = codes.fill_(0x5A).view(one.codes.dtype)
+    codes = _marked((*outer, *one.codes.shape[2:]), one.codes.dtype, slots)
     scales = one.scales
     if one.granularity in ("token", "group"):
-        size = (*outer, *scales.shape[2:])
-        scales = torch.full(size, _UNTOUCHED, dtype=scales.dtype, device=scales.device)
+        scales = _marked((*outer, *scales.shape[2:]), scales.dtype, slots)
     return QuantisedKv(codes, scales, one.format, one.granularity, one.group)
 
 
