@@ -18,7 +18,7 @@ _NOTE_HELP = "What else a reader of the figures must know; kept with them."
 
 def storage_command(
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="On the disk to measure; 1 GiB of room.")
+        str, typer.Argument(metavar="FOLDER", help="On the disk to measure; 768 MiB of room.")
     ],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="Tier to write (.json).")],
     minutes: Annotated[

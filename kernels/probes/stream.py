@@ -158,14 +158,15 @@ def _make_case(shape: Shape, dtype: str, device: torch.device, seed: int) -> Cas
 def _compile_specs(capability: int) -> tuple[CompileSpec, ...]:
     return tuple(
         CompileSpec(
-            label=("read", "write", "copy")[mode],
+            label=f"{('read', 'write', 'copy')[mode]} {count}",
             function=_stream,
-            signature={"source": "*fp32", "target": "*fp32", "sums": "*fp32", "count": "i64"},
+            signature={"source": "*fp32", "target": "*fp32", "sums": "*fp32", "count": count},
             constexprs={"MODE": mode, "CHUNK": _CHUNK},
             aligned=frozenset({"source", "target", "sums", "count"}),
             num_warps=_NUM_WARPS,
         )
         for mode in (READ, WRITE, COPY)
+        for count in ("i32", "i64")  # what a launch takes by the number's size
     )
 
 
