@@ -45,7 +45,9 @@ def head_rows(layout: KvLayout, layer: int, blocks: Ints, tokens: int, head: int
     return np.array(rows, dtype=np.int64)
 
 
-def decode_rows(layout: KvLayout, layer: int, tables: Sequence[Ints], lengths: Sequence[int]) -> Ints:
+def decode_rows(
+    layout: KvLayout, layer: int, tables: Sequence[Ints], lengths: Sequence[int]
+) -> Ints:
     """Return the rows that decode attention of one layer reads: sequences, then heads."""
     parts = [
         head_rows(layout, layer, blocks, tokens, head)
@@ -75,9 +77,7 @@ def chase(footprint_bytes: int, stride: int, rng: np.random.Generator) -> Ints:
     return rng.permutation(count).astype(np.int64) * stride
 
 
-def random_accesses(
-    footprint_bytes: int, grain: int, count: int, rng: np.random.Generator
-) -> Ints:
+def random_accesses(footprint_bytes: int, grain: int, count: int, rng: np.random.Generator) -> Ints:
     """Return `count` independent accesses, each anywhere in the footprint."""
     return rng.integers(0, footprint_bytes // grain, size=count, dtype=np.int64) * grain
 

@@ -7,7 +7,6 @@ from hwmodels.memory.l2 import held_share, hit_cycles, near_share
 from hwmodels.memory.units import LINE_BYTES, SECTOR_BYTES
 from hwmodels.spec import GpuSpec
 
-
 _SEEN_FLAT_BYTES = 2.25e9  # A100 and GH200 chases show no step up to here
 
 
@@ -81,4 +80,3 @@ def _translation_cycles(
             return None
         total += missed * counted * (penalty or 0.0)
     return total
-

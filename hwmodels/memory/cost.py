@@ -21,9 +21,7 @@ class LaidOutCostModel:
         clock_hz: of its SMs.
     """
 
-    def __init__(
-        self, base: CostModel, layout: KvLayout, fit: MemoryFit, clock_hz: float
-    ) -> None:
+    def __init__(self, base: CostModel, layout: KvLayout, fit: MemoryFit, clock_hz: float) -> None:
         self.base, self.layout, self.fit, self._clock_hz = base, layout, fit, clock_hz
 
     def cost(self, op: Op) -> OpCost:

@@ -5,7 +5,9 @@ Entries of pages that it comes back to within the reach of a level are taken as 
 walk for a page of a slab that is streamed is not charged: it serves 2 MiB.
 """
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hwmodels.memory.fits import MemoryFit
 from hwmodels.memory.layout import KvLayout
@@ -28,6 +30,11 @@ class PageVisits:
     bytes_per_visit: float
     pages: float
     footprint_bytes: float
+
+    def pages_per_entry(self, fit: MemoryFit) -> float:
+        """Return how many of the pages of an outer TLB's entry are in use."""
+        entries = self.footprint_bytes / (fit.page_bytes * fit.tlb_entry_pages)
+        return self.pages / entries if entries else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +88,52 @@ def kernel_visits(layout: KvLayout, blocks: float, fit: MemoryFit) -> PageVisits
 
 
 def _units(layout: KvLayout, blocks: float, unit: int) -> float:
-    """Return how many units of `unit` bytes a kernel touches: keys' and values' by themselves.
+    """Return how many units of `unit` bytes a kernel touches.
 
     Of the layers the one in the middle stands for all; where its pieces lie against page
-    borders hardly matters.
+    borders hardly matters. Exact for compact blocks; for scattered ones the mean, in which a page
+    that holds the last keys and the first values may count twice.
     """
     pieces = layout.pieces(layout.num_layers // 2)
     if layout.order == "scattered":
         return sum(expected_touched(piece, blocks, unit) for piece in pieces)
-    whole = int(-(-blocks // 1))
-    return float(
-        sum(touched(Segments(whole, p.stride, p.segment, p.start), unit) for p in pieces)
-    )
+    count = math.ceil(blocks)
+    used = [Segments(count, piece.stride, piece.segment, piece.start) for piece in pieces]
+    found = sum(touched(piece, unit) for piece in used)
+    for before, after in pairwise(used):
+        found -= (before.start + before.span_bytes - 1) // unit == after.start // unit
+    return float(found)
 
 
-def miss_share(footprint_bytes: float, reach_bytes: float | None) -> float:
+def miss_share(
+    footprint_bytes: float, reach_bytes: float | None, pages_per_entry: float = 1.0
+) -> float:
     """Return the share of look-ups that miss, for visits in random order under LRU.
 
-    Entries for `reach_bytes` of a footprint are there. A level of unknown reach counts as one
-    that never misses; `missing` names it.
+    An entry is there with the chance h = reach / footprint. It stands for several pages, each
+    valid only once it was looked up since the entry came: looking back over the entry's
+    look-ups, the last one found it there (h) and was of this page, or of another one, and so on:
+    a hit has the chance (h / s) / (1 - h (1 - 1/s)) with s pages an entry. So beyond the reach
+    such a TLB falls off a cliff. Unknown reach counts as never left; `missing` names it.
+
+    Args:
+        footprint_bytes: what the entries of all visits would cover.
+        reach_bytes: what the level covers.
+        pages_per_entry: pages in use of those an entry stands for.
     """
     if reach_bytes is None or footprint_bytes <= reach_bytes:
         return 0.0
-    return 1.0 - reach_bytes / footprint_bytes
+    there, pages = reach_bytes / footprint_bytes, max(1.0, pages_per_entry)
+    return 1.0 - there / pages / (1.0 - there * (1.0 - 1.0 / pages))
 
 
-def translation(
-    layout: KvLayout, blocks: float, fit: MemoryFit, clock_hz: float
-) -> Translation:
+def translation(layout: KvLayout, blocks: float, fit: MemoryFit, clock_hz: float) -> Translation:
     """Return what translation asks of attention of one layer over `blocks` blocks."""
     found = kernel_visits(layout, blocks, fit)
     l1 = found.visits * miss_share(found.pages * fit.page_bytes, fit.tlb_l1_reach_bytes)
-    l2 = min(l1, found.visits * miss_share(found.footprint_bytes, fit.tlb_l2_reach_bytes))
-    walks = min(l2, found.visits * miss_share(found.footprint_bytes, fit.tlb_l3_reach_bytes))
+    outer, per_entry = found.footprint_bytes, found.pages_per_entry(fit)
+    l2 = min(l1, found.visits * miss_share(outer, fit.tlb_l2_reach_bytes, per_entry))
+    walks = min(l2, found.visits * miss_share(outer, fit.tlb_l3_reach_bytes, per_entry))
     cycles = (
         l1 * (fit.tlb_l1_miss_cycles or 0.0)
         + l2 * (fit.tlb_l2_miss_cycles or 0.0)
@@ -151,7 +171,7 @@ def random_access_bytes_per_s(
     """
     if fit.stream_bytes_per_s is None:
         return None
-    missed = miss_share(window_bytes, fit.tlb_l3_reach_bytes)
+    missed = miss_share(window_bytes, fit.tlb_l3_reach_bytes, fit.tlb_entry_pages)
     rate = walk_rate(fit, clock_hz)
     if not missed or rate is None:
         return fit.stream_bytes_per_s

@@ -54,7 +54,9 @@ def test_more_chosen_touch_no_fewer(ranges, unit, chosen):
     assert few <= more + 1e-9
 
 
-@pytest.mark.parametrize(("stride", "segment", "start"), [(700, 300, 55), (64, 64, 0), (5000, 90, 7)])
+@pytest.mark.parametrize(
+    ("stride", "segment", "start"), [(700, 300, 55), (64, 64, 0), (5000, 90, 7)]
+)
 def test_a_random_choice_touches_what_is_expected(stride, segment, start):
     """4,000 draws of 60 of 300: within 1 %."""
     rng = np.random.default_rng(1)
