@@ -73,13 +73,16 @@ class EngineCosts:
     cost_model: CostModel
 
 
-def engine_costs(scenario: Scenario) -> EngineCosts:
-    """Return the costs of a scenario's engine on its GPU."""
+def engine_costs(scenario: Scenario, *, charge_layout: bool = True) -> EngineCosts:
+    """Return the costs of a scenario's engine on its GPU.
+
+    `charge_layout`: what its KV layout costs is charged; else as if KV lay as it was measured.
+    """
     engine = scenario.file.engine
     host = host_costs_for(engine.name, engine.version)
     base = base_cost_model(scenario)
     model = corrected(scenario, base, corrections_for(engine.name), host)
-    return EngineCosts(host, laid_out(scenario, model))
+    return EngineCosts(host, laid_out(scenario, model) if charge_layout else model)
 
 
 def laid_out(scenario: Scenario, base: CostModel) -> CostModel:
