@@ -6,12 +6,13 @@ from typing import Protocol
 
 
 class Bound(Enum):
-    """What limits an operation or a step."""
+    """What limits an operation. Steps are told by the first four (`twin.llm.op_sum`)."""
 
     COMPUTE = "compute"
     HBM = "hbm"
     LINK = "link"
     LAUNCH = "launch"
+    TLB = "tlb"
 
 
 class Source(Enum):

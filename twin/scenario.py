@@ -53,6 +53,22 @@ class SloSpec(Strict):
     percentile: Annotated[float, Field(gt=0, le=100)] = 99.0
 
 
+class KvLayoutSpec(Strict):
+    """Where the KV cache lies in GPU memory; the default costs nothing."""
+
+    pools: Literal["per_layer", "cross_layer"] = Field(
+        "per_layer", description="a tensor a layer, or blocks that hold all layers"
+    )
+    order: Literal["compact", "scattered"] = Field(
+        "compact", description="blocks in use lie side by side, or all over the pool"
+    )
+
+    @property
+    def costs_nothing(self) -> bool:
+        """Whether kernels were measured over KV that lies so."""
+        return self == KvLayoutSpec()
+
+
 class ScenarioFile(Strict):
     """One YAML file: a trace, a network, a GPU and an engine configuration."""
 
@@ -68,6 +84,7 @@ class ScenarioFile(Strict):
     parallelism: ParallelismSpec = ParallelismSpec()
     cluster: ClusterSpec = ClusterSpec()
     policy: EnginePolicy = EnginePolicy()
+    kv_layout: KvLayoutSpec = KvLayoutSpec()
     workload: WorkloadSpec
     clients: ClientsSpec | None = Field(
         None, description="who waits how long, and tries again; none: everybody waits for ever"
@@ -122,6 +139,8 @@ class Scenario:
                 del data[key]
         if self.profile is not None:
             data["profile_sha256"] = self.profile.sha256
+        if self.file.kv_layout.costs_nothing:
+            del data["kv_layout"]
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
         if self.pools:  # then these are said of each pool

@@ -42,7 +42,20 @@ def random_scenario(seed):
     clients = random_clients(random.Random(f"clients {seed}"))
     if clients is not None:
         data["clients"] = clients
+    layout = random_layout(random.Random(f"layout {seed}"))
+    if layout is not None and "rtx_4090" not in str(data):  # measured layers have one layout
+        data["kv_layout"] = layout
     return data
+
+
+def random_layout(rng):
+    """Return what `kv_layout` may be, or None: as kernels were measured."""
+    if rng.random() < 0.7:
+        return None
+    return {
+        "pools": rng.choice(["per_layer", "cross_layer"]),
+        "order": rng.choice(["compact", "scattered"]),
+    }
 
 
 def random_cluster(rng, replicas):

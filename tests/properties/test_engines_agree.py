@@ -1,10 +1,12 @@
 """The fast engines give what the reference engine gives, bit for bit."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from hwmodels.memory.fits import MEMORY_FITS
 from tests.properties.random_scenarios import random_scenario
 from twin.engine import simulate
 from twin.load import scenario_from
@@ -44,6 +46,30 @@ def assert_equal(fast, plain):
 @pytest.mark.parametrize("seed", range(IN_A_TEST))
 def test_on_random_scenarios(seed):
     assert_same(scenario_from(random_scenario(seed)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_on_kv_layouts_that_cost(seed, monkeypatch):
+    """Small scenarios never leave a GPU's TLB: here it holds 32 MB and has one slow walker."""
+    poor = replace(
+        MEMORY_FITS["h100_sxm"],
+        tlb_l1_entries=1,
+        tlb_l2_reach_bytes=2.0**25,
+        tlb_l3_reach_bytes=2.0**25,
+        walkers=1.0,
+        walk_cycles=1e5,
+    )
+    monkeypatch.setattr("twin.engine.engines.memory_fit_for", lambda *_: poor)
+    data = random_scenario(seed) | {"kv_layout": {"pools": "cross_layer", "order": "scattered"}}
+    data["cluster"] = {"replicas": 1}
+    for cut in ("clients", "horizon_s"):
+        data.pop(cut, None)
+    if data["gpu"] == "rtx_4090":
+        data["gpu"] = "l40s"
+    scenario = scenario_from(data)
+    laid_out = assert_same(scenario)
+    usual = simulate(scenario_from({**data, "kv_layout": {}}))
+    assert not np.array_equal(laid_out.requests.finish_s, usual.requests.finish_s)
 
 
 @pytest.mark.audit

@@ -4,8 +4,14 @@ from collections.abc import Iterable
 
 from hwmodels.ops import Bound, CostModel, Op, Source
 
-BOUNDS: tuple[Bound, ...] = tuple(Bound)
+BOUNDS: tuple[Bound, ...] = (Bound.COMPUTE, Bound.HBM, Bound.LINK, Bound.LAUNCH)
+"""What limits a step, as results and reports tell it."""
+
 SOURCES: tuple[Source, ...] = tuple(Source)
+
+# Waiting for translations is waiting for memory: a step counts it as that.
+_OP_BOUNDS = (*BOUNDS, Bound.TLB)
+_PLACES = (0, 1, 2, 3, BOUNDS.index(Bound.HBM))
 
 
 class OpSum:
@@ -23,7 +29,8 @@ class OpSum:
             cost = cost_model.cost(op)
             self.kernels += cost.kernels
             # A search by identity is quicker than hashing an Enum member.
-            self.put(cost.seconds, BOUNDS.index(cost.bound), SOURCES.index(cost.source))
+            bound = _PLACES[_OP_BOUNDS.index(cost.bound)]
+            self.put(cost.seconds, bound, SOURCES.index(cost.source))
         return self
 
     def put(self, seconds: float, bound: int, source: int) -> None:

@@ -54,11 +54,21 @@ def html_report(result: SimulationResult, summary: Mapping[str, Any]) -> str:
     body = [
         _header(summary, result.inputs, title),
         _figures(summary),
-        *map(_figure, charts),
-        _notes([*([GROWING] if summary["queue_grows"] else []), *result.notes]),
+        *map(figure, charts),
+        notes_section([*([GROWING] if summary["queue_grows"] else []), *result.notes]),
         _scenario(result.inputs),
-        "<footer>A forecast by simulation, made with servetwin.</footer>",
     ]
+    return page(f"{title} – serving forecast", body, charts)
+
+
+def page(title: str, body: Sequence[str], charts: Sequence[Chart]) -> str:
+    """Return a self-contained page.
+
+    Args:
+        title: of the window.
+        body: HTML of its parts, escaped already; empty ones are left out.
+        charts: those that `body` has a place for (`figure`).
+    """
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -66,9 +76,10 @@ def html_report(result: SimulationResult, summary: Mapping[str, Any]) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{_text(title)} – serving forecast</title>",
+            f"<title>{escaped(title)}</title>",
             f"<style>{STYLE}</style></head><body><main>",
             *filter(None, body),
+            "<footer>A forecast by simulation, made with servetwin.</footer>",
             "</main>",
             *_scripts([chart for chart in charts if chart.spec]),
             "</body></html>\n",
@@ -95,9 +106,9 @@ def report_charts(result: SimulationResult) -> list[Chart]:
 def _header(summary: Mapping[str, Any], inputs: Mapping[str, Any], title: str) -> str:
     kind = {True: "meets", False: "misses"}.get(summary["slo_met"], "open")
     return (
-        f"<header><h1>{_text(title)}</h1>"
+        f"<header><h1>{escaped(title)}</h1>"
         f'<p class="verdict {kind}">{_prose(verdict(summary))}</p>'
-        f'<p class="setup">{_text(setup_line(inputs))}</p></header>'
+        f'<p class="setup">{escaped(setup_line(inputs))}</p></header>'
     )
 
 
@@ -109,24 +120,25 @@ def _figures(summary: Mapping[str, Any]) -> str:
         for key, title in LATENCIES.items()
     ]
     facts = "".join(
-        f"<dt>{_text(what)}</dt><dd>{_prose(figures)}</dd>"
+        f"<dt>{escaped(what)}</dt><dd>{_prose(figures)}</dd>"
         for what, figures in figure_rows(summary)
     )
     sentences = " ".join(filter(None, (bound_sentence(summary), source_sentence(summary))))
     return (
-        f"<section><h2>Figures</h2>{_table(head, rows, 'Latencies of the run')}"
+        f"<section><h2>Figures</h2>{table(head, rows, 'Latencies of the run')}"
         f"<dl>{facts}</dl><p>{_prose(sentences)}</p></section>"
     )
 
 
-def _figure(chart: Chart) -> str:
+def figure(chart: Chart) -> str:
+    """Return the place of a chart, its sentence and the table of its numbers."""
     if not chart.spec:
-        return f"<figure><h2>{_text(chart.title)}</h2><p>{_text(chart.alt)}</p></figure>"
+        return f"<figure><h2>{escaped(chart.title)}</h2><p>{escaped(chart.alt)}</p></figure>"
     return (
         f'<figure aria-labelledby="alt-{chart.name}">'
         f'<div class="chart" id="chart-{chart.name}"></div>'
-        f'<figcaption><span id="alt-{chart.name}">{_text(chart.alt)}</span> '
-        f"{_text(chart.caption)}</figcaption>{_numbers(chart)}</figure>"
+        f'<figcaption><span id="alt-{chart.name}">{escaped(chart.alt)}</span> '
+        f"{escaped(chart.caption)}</figcaption>{_numbers(chart)}</figure>"
     )
 
 
@@ -141,36 +153,40 @@ def _numbers(chart: Chart) -> str:
         for row in shown
     ]
     note = f"every {every}th of {total:,} rows" if every > 1 else f"all {total:,} rows"
-    table = _table(head, rows, f"{chart.title}, {note}")
-    return f"<details><summary>Numbers ({note})</summary>{table}</details>"
+    numbers = table(head, rows, f"{chart.title}, {note}")
+    return f"<details><summary>Numbers ({note})</summary>{numbers}</details>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    heading = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in head)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Return a table; every cell is escaped."""
+    heading = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{_text(row[0])}</th>'
-        + "".join(f"<td>{_text(cell)}</td>" for cell in row[1:])
+        f'<tr><th scope="row">{escaped(row[0])}</th>'
+        + "".join(f"<td>{escaped(cell)}</td>" for cell in row[1:])
         + "</tr>"
         for row in rows
     )
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(caption)}"><table>'
-        f"<caption>{_text(caption)}</caption>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table>'
+        f"<caption>{escaped(caption)}</caption>"
         f"<thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _notes(notes: Sequence[str]) -> str:
+def notes_section(notes: Sequence[str]) -> str:
+    """Return the notes as a list; nothing for none."""
     if not notes:
         return ""
-    items = "".join(f"<li>{_text(note)}</li>" for note in notes)
+    items = "".join(f"<li>{escaped(note)}</li>" for note in notes)
     return f"<section><h2>What to keep in mind</h2><ul>{items}</ul></section>"
 
 
 def _scenario(inputs: Mapping[str, Any]) -> str:
     command = inputs.get("command")
-    again = f"<p>Run it again:</p><pre><code>{_text(str(command))}</code></pre>" if command else ""
-    text = _text(scenario_yaml(inputs))
+    again = (
+        f"<p>Run it again:</p><pre><code>{escaped(str(command))}</code></pre>" if command else ""
+    )
+    text = escaped(scenario_yaml(inputs))
     return (
         f"<section><h2>Scenario</h2>{again}<details><summary>Everything that went in, as YAML"
         f"</summary><pre><code>{text}</code></pre></details></section>"
@@ -229,10 +245,11 @@ def _script_json(value: Any) -> str:
     return text
 
 
-def _text(value: str) -> str:
+def escaped(value: str) -> str:
+    """Return text with everything escaped that HTML reads as its own."""
     return html.escape(value, quote=True)
 
 
 def _prose(value: str) -> str:
     """Escaped text whose numbers keep their units on the same line."""
-    return re.sub(r"(\d) (?=(?:%|us|ms|s|req/s|tok/s)(?!\w))", "\\1\u00a0", _text(value))
+    return re.sub(r"(\d) (?=(?:%|us|ms|s|req/s|tok/s)(?!\w))", "\\1\u00a0", escaped(value))

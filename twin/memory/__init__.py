@@ -1,0 +1,1 @@
+"""What a scenario's KV layout means for memory: pages, sectors, tails, by block size and dtype."""
