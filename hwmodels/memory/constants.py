@@ -110,7 +110,7 @@ _COMMON_SOURCES = {
     "tlb_l1_miss_cycles": "inferred: chases rise by 2 (A100) and 9 cycles (GH200) to 2.25 GB",
     "tlb_l2_miss_cycles": "prior",
     "walk_cycles": "prior; Turing's miss of the L2 TLB is published as 472 cycles",
-    "walkers": "prior: studies of GPU address translation simulate 8 to 64; geometric middle",
+    "walkers": "prior, general knowledge: studies simulate 8 to 64 page walkers; geometric middle",
     "alignment_speed": "prior, inferred: 16-byte vector loads and TMA, narrower kernels, copies",
     "offset_copy_slowdown": "inferred: at most twice the lines a request; DRAM-bound a few %",
 }

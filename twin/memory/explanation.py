@@ -142,6 +142,8 @@ def _layouts(
             found.append((dtype, _layout(scenario, pool)))
     if scenario.arch.sliding_window is not None and scenario.arch.num_sliding_layers:
         notes["rows are of a full-attention layer; sliding-window layers read less"] = None
+    if len(scenario.pools) > 1:
+        notes[f"of {len(scenario.pools)} kinds of replicas, the first"] = None
     return found, tuple(notes)
 
 

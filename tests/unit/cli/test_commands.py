@@ -220,3 +220,19 @@ def test_importing_twin_is_light():
 
 def test_version(twin):
     assert twin("--version")[0].startswith("servetwin ")
+
+
+def test_memory_explains_writes_and_judges(twin):
+    out, err = twin("memory", "chat-h100", "--json", "-", "--out", "kv.html", "--claims")
+    data = json.loads(out)
+    assert len(data["rows"]) == 24
+    assert len(data["claims"]) > 10
+    assert "Where KV bytes go" in err
+    assert Path("kv.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    twin("memory", "chat-h100", "--out", "kv.svg", "--set", "policy.block_size=32")
+    assert Path("kv.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_claims_need_no_scenario(twin):
+    out, _ = twin("memory", "--claims")
+    assert "16,384" in out

@@ -18,6 +18,7 @@ from twin.engine.result import RequestTable, SimulationResult, StepTable
 from twin.load import load_policy, load_scenario, read_scenario_file
 from twin.load.capacity_question import CapacityQuestion, answer
 from twin.load.documents import parse_yaml
+from twin.memory.explanation import explain
 from twin.report.metrics import summarise
 from twin.report.output import FILES
 from twin.scenario import ScenarioFile
@@ -279,6 +280,11 @@ def test_every_output_file_is_documented() -> None:
 def test_every_key_of_the_capacity_answer_is_documented() -> None:
     data = answer(CapacityQuestion("llama-3.1-8b", "h100_sxm")).as_dict()
     assert sorted(keys_of("keys", "capacity")) == sorted(data)
+
+
+def test_every_key_of_the_memory_answer_is_documented() -> None:
+    data = explain(load_scenario("chat-h100")).as_dict()
+    assert sorted(keys_of("keys", "memory")) == sorted(data)
 
 
 def commands(command: Any, prefix: str = "twin") -> Iterator[tuple[str, Any]]:
