@@ -7,10 +7,15 @@ from typing import Annotated
 import typer
 
 from calibrate.accuracy_command import accuracy_command
+from calibrate.fit_command import fit_command
 from calibrate.holdout_command import holdout_command
 from calibrate.import_command import import_command
 from calibrate.import_layers import import_layers_command
+from calibrate.measure_command import measure_command
+from calibrate.plot_command import plot_command
 from calibrate.replay_command import replay_command
+from calibrate.storage_command import storage_command
+from calibrate.validate_command import validate_command
 from twin.cli.output import (
     JSON_HELP,
     check_alone,
@@ -31,11 +36,16 @@ app = typer.Typer(
 )
 
 
+app.command("measure")(measure_command)
+app.command("fit")(fit_command)
+app.command("plot")(plot_command)
 app.command("accuracy")(accuracy_command)
 app.command("import")(import_command)
 app.command("holdout")(holdout_command)
 app.command("import-layers")(import_layers_command)
 app.command("replay")(replay_command)
+app.command("storage")(storage_command)
+app.command("validate")(validate_command)
 
 
 @app.callback()

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrate.kernel_fits import all_lines
-from hwmodels.gpus import GPUS
+from calibrate.collective_lines import all_lines
+from calibrate.kernel_fits import part_of
+from hwmodels.dtypes import KV_BYTES
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.measured.tables import kernel_of
 from hwmodels.ops import Collective, DecodeAttention, ExpertGemm, Gemm, PrefillAttention
@@ -37,12 +38,14 @@ class Family:
 
     Attributes:
         groups: columns whose combinations are taken away as a whole; empty: single rows.
+        share: how much is taken away.
     """
 
     name: str
     tables: tuple[str, ...]
     split: str = RANDOM
     groups: tuple[str, ...] = ()
+    share: float = SHARE
 
 
 _FULL_HEADS = ("64", "128", "192", "256")
@@ -66,6 +69,12 @@ FAMILIES: tuple[Family, ...] = (
         "one pair of head counts in five",
         ("heads", "kv_heads"),
     ),
+    Family(
+        "prefill over a prefix",
+        ("prefill_cached.64.bf16", "prefill_cached.128.bf16"),
+        "all rows: no table prices them",
+        share=1.0,
+    ),
     Family("prefill fp8", _attention("prefill", "fp8")),
     Family("prefill mla", ("prefill.mla.bf16", "prefill.mla.fp8")),
     Family("decode", _attention("decode", "bf16")),
@@ -76,6 +85,8 @@ FAMILIES: tuple[Family, ...] = (
         ("heads", "kv_heads"),
     ),
     Family("decode fp8", _attention("decode", "fp8")),
+    Family("decode int8", _attention("decode", "int8")),
+    Family("decode int4", _attention("decode", "int4")),
     Family("decode mla", ("decode.mla.bf16", "decode.mla.fp8")),
     Family("experts", ("experts.bf16", "experts.fp8", "experts.fp8_block", "experts.mxfp4")),
     Family("all_reduce", ("nccl.all_reduce", "engine_all_reduce")),
@@ -113,30 +124,44 @@ def without_random_rows(profile: HardwareProfile, seed: int = SEED) -> HardwareP
 
 
 def _family_errors(profile: HardwareProfile, family: Family, seed: int) -> NDArray[np.float64]:
+    errors = [errors for _, _, errors in judged_rows(profile, family, seed)]
+    return np.concatenate(errors) if errors else np.zeros(0)
+
+
+def judged_rows(
+    profile: HardwareProfile, family: Family, seed: int = SEED
+) -> list[tuple[str, Table, NDArray[np.float64]]]:
+    """Return the rows held out of each table of a family, and the error of each."""
     names = [name for name in family.tables if name in profile.tables]
-    masks = {name: _held(name, profile.tables[name], family.groups, seed) for name in names}
+    masks = {
+        name: _held(name, profile.tables[name], family.groups, seed, family.share) for name in names
+    }
     tables = dict(profile.tables)
     tables.update({name: _kept(tables[name], ~mask) for name, mask in masks.items()})
+    # A table that lost all its rows is none.
+    tables = {name: table for name, table in tables.items() if len(table["seconds"])}
     reduced = replace(profile, tables=tables)
     if any(kernel_of(name) == "nccl" for name in names):
         reduced = replace(
             reduced, parameters={**profile.parameters, "collectives": all_lines(reduced)}
         )
-    errors = [_errors(reduced, n, _kept(profile.tables[n], masks[n])) for n in names]
-    return np.concatenate(errors) if errors else np.zeros(0)
+    held = {name: _kept(profile.tables[name], masks[name]) for name in names}
+    return [(name, rows, price_rows(reduced, name, rows)) for name, rows in held.items()]
 
 
-def _held(name: str, table: Table, groups: tuple[str, ...], seed: int) -> Mask:
+def _held(
+    name: str, table: Table, groups: tuple[str, ...], seed: int, share: float = SHARE
+) -> Mask:
     """One row, or one whole group, in five; first and last sizes of a collective stay."""
     sequence = np.random.SeedSequence([seed, zlib.crc32(f"{name}{groups}".encode())])
     random = np.random.default_rng(sequence)
     if groups:
         keys = np.stack([table[column].astype(np.int64) for column in groups], axis=1)
         unique, position = np.unique(keys, axis=0, return_inverse=True)
-        chosen = random.random(len(unique)) < SHARE
+        chosen = random.random(len(unique)) < share
         held: Mask = chosen[position.reshape(-1)]
         return held
-    held = random.random(len(table["seconds"])) < SHARE
+    held = random.random(len(table["seconds"])) < share
     if "bytes" in table:
         sizes = table["bytes"]
         held &= (sizes > sizes.min()) & (sizes < sizes.max())
@@ -147,12 +172,14 @@ def _kept(table: Table, mask: Mask) -> Table:
     return {name: column[mask] for name, column in table.items()}
 
 
-def _errors(reduced: HardwareProfile, name: str, rows: Table) -> NDArray[np.float64]:
-    """Absolute relative error of each row."""
+def price_rows(
+    reduced: HardwareProfile, name: str, rows: Table, *, signed: bool = False
+) -> NDArray[np.float64]:
+    """Return the relative error of each row of a table under another profile, absolute or not."""
     variant = name.partition(".")[2]
     model = MeasuredCostModel(
         reduced,
-        GPUS[reduced.gpu],
+        part_of(reduced),
         fp8_kernel="fp8_block" if variant == "fp8_block" else "fp8",
         as_measured=True,
     )
@@ -161,8 +188,8 @@ def _errors(reduced: HardwareProfile, name: str, rows: Table) -> NDArray[np.floa
     predicted = np.array([price(model, variant, values) for values in zip(*columns, strict=True)])
     if not len(predicted):
         return np.zeros(0)
-    errors: NDArray[np.float64] = np.abs(predicted / rows["seconds"].astype(np.float64) - 1)
-    return errors
+    errors: NDArray[np.float64] = predicted / rows["seconds"].astype(np.float64) - 1
+    return errors if signed else np.abs(errors)
 
 
 Values = Iterable[int]
@@ -188,11 +215,18 @@ def _prefill(model: MeasuredCostModel, variant: str, values: Values) -> float:
     return model.prefill.batch_seconds(op, batch)[0]
 
 
+def _cached(model: MeasuredCostModel, variant: str, values: Values) -> float:
+    heads, kv_heads, batch, query, length = values
+    qk_dim, v_dim, dtype = _dims(variant, "prefill")
+    op = PrefillAttention(query, length, heads, kv_heads, qk_dim, v_dim, dtype)
+    return model.prefill.batch_seconds(op, batch)[0]
+
+
 def _decode(model: MeasuredCostModel, variant: str, values: Values) -> float:
     heads, kv_heads, batch, length = values
     qk_dim, v_dim, dtype = _dims(variant, "decode")
     width = qk_dim if qk_dim != v_dim else 2 * kv_heads * qk_dim
-    num_bytes = width * (1.0 if dtype == "fp8" else 2.0)
+    num_bytes = width * KV_BYTES[dtype]
     op = DecodeAttention(
         batch, batch * length, length, heads, kv_heads, qk_dim, v_dim, num_bytes, dtype
     )
@@ -222,6 +256,7 @@ def _engine(model: MeasuredCostModel, _variant: str, values: Values) -> float:
 _PRICES: dict[str, Callable[[MeasuredCostModel, str, Values], float]] = {
     "gemm": _gemm,
     "prefill": _prefill,
+    "prefill_cached": _cached,
     "decode": _decode,
     "experts": _experts,
     "nccl": _nccl,

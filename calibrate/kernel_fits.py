@@ -1,24 +1,27 @@
 """Fitting the physics forms to a profile's tables: robust least squares on log seconds."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrate.collective_lines import all_lines
+from calibrate.measuring.device import spec_of
 from hwmodels.attention import decode_cost, prefill_cost
-from hwmodels.efficiency import EFFICIENCIES, DecodeFit, GemmFit, PrefillFit
+from hwmodels.efficiency import DecodeFit, Efficiency, GemmFit, PrefillFit, efficiency_of
 from hwmodels.gemm import gemm_cost
 from hwmodels.gpus import GPUS
 from hwmodels.measured.fa2_decode import Fa2DecodeFit, fa2_decode_s
 from hwmodels.measured.tables import variants
 from hwmodels.ops import DecodeAttention, Gemm, PrefillAttention
 from hwmodels.profile import HardwareProfile, Table
+from hwmodels.spec import GpuSpec
 
 SOFT_L1_SCALE = 0.1
+MIN_ROWS = 20
+"""Rows from which a form is fitted; it has up to nine parameters."""
 _MAX_ROWS = {"gemm": 1200, "prefill": 1500, "decode": 2000}
 _HARD_MAX = 30.0
 """A p-norm from here on is a maximum."""
@@ -71,13 +74,47 @@ Predict = Callable[[Any], NDArray[np.float64]]
 def fit_forms(profile: HardwareProfile, seed: int) -> dict[str, dict[str, Any]]:
     """Return fitted parameters of GEMM, prefill and decode, from the bf16 tables of a profile.
 
+    A form whose tables are missing, or have fewer rows than `MIN_ROWS`, is left out.
+
     Args:
         profile: without the rows held out for judging.
         seed: draws the rows, if there are more than a fit needs.
     """
-    gpu, start = GPUS[profile.gpu], EFFICIENCIES[profile.gpu]
+    gpu = part_of(profile)
+    start = efficiency_of(gpu)
     random = np.random.default_rng(seed)
     fitted: dict[str, dict[str, Any]] = {}
+    gemm = _fit_gemm(profile, gpu, start, random)
+    if gemm is not None:
+        fitted["gemm"] = gemm
+    chunks, seconds = _prefill_rows(profile, random)
+    if len(chunks) >= MIN_ROWS:
+        fitted["prefill"], _ = _fit(
+            start.prefill,
+            _PREFILL,
+            lambda fit: _each(lambda op: prefill_cost(op, fit, gpu).seconds, chunks),
+            seconds,
+        )
+    tensor = float(fitted.get("prefill", {}).get("tensor", start.prefill.tensor))
+    fitted.update(_fit_decode(profile, gpu, start, tensor, random))
+    return fitted
+
+
+def part_of(profile: HardwareProfile) -> GpuSpec:
+    """Return the facts of a profile's GPU: of the table of parts, else the profile's own.
+
+    Raises:
+        KeyError: there are neither.
+    """
+    known = GPUS.get(profile.gpu)
+    return known if known is not None else spec_of(profile.facts["gpu"])
+
+
+def _fit_gemm(
+    profile: HardwareProfile, gpu: GpuSpec, start: Efficiency, random: np.random.Generator
+) -> dict[str, Any] | None:
+    if "gemm.bf16" not in profile.tables:
+        return None
     rows = _drawn([("bf16", profile.tables["gemm.bf16"])], "gemm", random)
     ops = [Gemm(int(r["m"]), int(r["n"]), int(r["k"])) for _, r in rows]
     moved = np.array([2.0 * (op.m * op.k + op.n * op.k + op.m * op.n) for op in ops])
@@ -85,41 +122,63 @@ def fit_forms(profile: HardwareProfile, seed: int) -> dict[str, dict[str, Any]]:
     # Faster than memory can: from the L2, which weights never are in serving.
     slow = np.flatnonzero(moved / seconds <= gpu.hbm_bytes_per_s).tolist()
     ops, seconds = [ops[i] for i in slow], seconds[slow]
+    if len(ops) < MIN_ROWS:
+        return None
     start_gemm = replace(start.gemm, p_norm=min(start.gemm.p_norm, 10.0))
-    fitted["gemm"], _ = _fit(
+    found, _ = _fit(
         start_gemm,
         _GEMM,
         lambda fit: _each(lambda op: gemm_cost(op, fit, gpu).seconds, ops),
         seconds,
     )
-    chunks, seconds = _prefill_rows(profile, random)
-    fitted["prefill"], _ = _fit(
-        start.prefill,
-        _PREFILL,
-        lambda fit: _each(lambda op: prefill_cost(op, fit, gpu).seconds, chunks),
-        seconds,
-    )
-    batches, seconds = _decode_rows(profile, random)
-    tensor = float(fitted["prefill"]["tensor"])
-    general, loss = _fit(
-        start.decode,
-        _DECODE,
-        lambda fit: _each(
-            lambda op: decode_cost(op, fit, gpu, tensor, l2_warm=True).seconds, batches
-        ),
-        seconds,
-    )
-    fitted["decode"] = general
+    return found
+
+
+def _fit_decode(
+    profile: HardwareProfile,
+    gpu: GpuSpec,
+    start: Efficiency,
+    tensor: float,
+    random: np.random.Generator,
+) -> dict[str, dict[str, Any]]:
+    """The general form, and FlashAttention-2's where it fits an Ampere part better.
+
+    Tables of a cold L2 say nothing of a warm one: those two parameters then come from the
+    table that was measured warm, if there is one.
+    """
+    batches, seconds = _decode_rows(profile, "decode", random)
+    if len(batches) < MIN_ROWS:
+        return {}
+    warm = profile.facts.get("decode_l2", "warm") == "warm"
+    bounds = {n: b for n, b in _DECODE.items() if warm or not n.startswith("warm_")}
+
+    def predict(fit: DecodeFit) -> NDArray[np.float64]:
+        return _each(lambda op: decode_cost(op, fit, gpu, tensor, l2_warm=warm).seconds, batches)
+
+    general, loss = _fit(start.decode, bounds, predict, seconds)
+    found = {"decode": general}
     if gpu.architecture == "ampere":
+        fa2_bounds = {n: b for n, b in _FA2.items() if warm or not n.startswith("warm_")}
         own, own_loss = _fit(
             _FA2_START,
-            _FA2,
-            lambda fit: _each(lambda op: fa2_decode_s(op, fit, gpu, l2_warm=True), batches),
+            fa2_bounds,
+            lambda fit: _each(lambda op: fa2_decode_s(op, fit, gpu, l2_warm=warm), batches),
             seconds,
         )
         if own_loss < loss:
-            fitted["decode_fa2"] = own
-    return fitted
+            found["decode_fa2"] = {**asdict(_FA2_START), **own}
+    resident, warm_s = _decode_rows(profile, "decode_warm", random)
+    if not warm and len(resident) >= MIN_ROWS:
+        cold_fit = replace(start.decode, **general)
+
+        def predict_warm(fit: DecodeFit) -> NDArray[np.float64]:
+            return _each(
+                lambda op: decode_cost(op, fit, gpu, tensor, l2_warm=True).seconds, resident
+            )
+
+        warm_bounds = {n: b for n, b in _DECODE.items() if n.startswith("warm_")}
+        general.update(_fit(cold_fit, warm_bounds, predict_warm, warm_s)[0])
+    return found
 
 
 def _each(price: Callable[[Any], float], ops: Sequence[Any]) -> NDArray[np.float64]:
@@ -141,11 +200,11 @@ def _prefill_rows(
 
 
 def _decode_rows(
-    profile: HardwareProfile, random: np.random.Generator
+    profile: HardwareProfile, kernel: str, random: np.random.Generator
 ) -> tuple[list[DecodeAttention], NDArray[np.float64]]:
-    known = variants(profile.tables, "decode")
+    known = variants(profile.tables, kernel)
     names = [name for name in ("128.bf16", "64.bf16") if name in known]
-    rows = _drawn([(n, profile.tables[f"decode.{n}"]) for n in names], "decode", random)
+    rows = _drawn([(n, profile.tables[f"{kernel}.{n}"]) for n in names], "decode", random)
     ops = []
     for name, row in rows:
         dim, length, batch = int(name.partition(".")[0]), int(row["length"]), int(row["batch"])
@@ -199,80 +258,15 @@ def _fit(
     return values, float(found.cost)
 
 
-def fit_lines(table: Table, ranks: int) -> list[list[float]]:
-    """Return three lines (microseconds, GB/s) whose minimum fits a collective's table.
-
-    Robust: a few published rows are slower at a smaller message than at a larger one.
-    """
-    from scipy.optimize import least_squares
-
-    mine = table["ranks"] == ranks
-    sizes = table["bytes"][mine].astype(np.float64)
-    micros = table["seconds"][mine].astype(np.float64) * 1e6
-    order = np.argsort(sizes)
-    sizes, micros = sizes[order], micros[order]
-
-    def times(logs: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.float64]:
-        lines = np.exp(logs.reshape(3, 2))
-        each = lines[:, :1] + at[None, :] / (lines[:, 1:] * 1e3)
-        lowest: NDArray[np.float64] = each.min(axis=0)
-        return lowest
-
-    best = None
-    for first_knee, second_knee in ((0.2, 0.6), (0.3, 0.7), (0.4, 0.8), (0.15, 0.5)):
-        start = _starting_lines(sizes, micros, (first_knee, second_knee))
-        found = least_squares(
-            lambda logs: np.log(times(logs, sizes) / micros),
-            start,
-            loss="soft_l1",
-            f_scale=0.05,
-            max_nfev=250,
-        )
-        if best is None or found.cost < best.cost:
-            best = found
-    assert best is not None  # noqa: S101  four starts were tried
-    lines = np.exp(best.x.reshape(3, 2)).tolist()
-    return [[float(f"{a:.4g}"), float(f"{b:.4g}")] for a, b in sorted(lines)]
-
-
-def _starting_lines(
-    sizes: NDArray[np.float64], micros: NDArray[np.float64], knees: tuple[float, float]
-) -> NDArray[np.float64]:
-    """Lines through the parts of the curve that two knees divide it into."""
-    count, lines = len(sizes), []
-    edges = [0, round(knees[0] * count), round(knees[1] * count), count]
-    for start, end in pairwise(edges):
-        part = slice(max(0, min(start, count - 2)), max(end, start + 2))
-        x, y = sizes[part], micros[part]
-        slope = max((y[-1] - y[0]) / (x[-1] - x[0]), 1e-9)
-        base = max(y[0] - slope * x[0], 1.0)
-        lines.append((math.log(base), math.log(1 / slope / 1e3)))
-    return np.array(lines).reshape(-1)
-
-
 def with_fits(profile: HardwareProfile, training: HardwareProfile, seed: int) -> HardwareProfile:
     """Return `profile` with forms fitted on `training` and collective lines on all its rows.
 
     The forms have a handful of parameters and never see the rows held out; the lines are the model
     itself, so judging refits them (`calibrate.holdout`).
     """
-    parameters = {
-        **profile.parameters,
-        **fit_forms(training, seed),
-        "collectives": all_lines(profile),
-    }
-    provenance = replace(
-        profile.provenance,
-        fitted_on=f"bf16 tables of this profile without the held-out rows (seed {seed})",
-    )
+    forms = fit_forms(training, seed)
+    lines = all_lines(profile)
+    parameters = {**profile.parameters, **forms, **({"collectives": lines} if lines else {})}
+    fitted_on = f"bf16 tables of this profile without the held-out rows (seed {seed})"
+    provenance = replace(profile.provenance, fitted_on=fitted_on if forms else "nothing")
     return replace(profile, parameters=parameters, provenance=provenance)
-
-
-def all_lines(profile: HardwareProfile) -> dict[str, list[list[float]]]:
-    """Return the lines of every NCCL curve, by `kind/ranks`."""
-    lines = {}
-    for kind in variants(profile.tables, "nccl"):
-        table = profile.tables[f"nccl.{kind}"]
-        for ranks in np.unique(table["ranks"]).tolist():
-            lines[f"{kind}/{ranks}"] = fit_lines(table, ranks)
-    return lines

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hwmodels.measured.tables import COLUMNS, kernel_of
+from hwmodels.measured.tables import COLUMNS, FROM_ZERO, kernel_of
 from twin.errors import InputError
-from twin.files import write_text
+from twin.files import whole_file, write_text
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=2**40)]
+Count = Annotated[int, Field(ge=0, le=2**40)]
 
 
 class Measurement(BaseModel):
@@ -29,7 +29,7 @@ class Measurement(BaseModel):
         kernel: the table it belongs to, as `hwmodels.measured.tables` names them.
         shape: its axes; exactly those of the kernel's table.
         seconds_median, seconds_p90: over `repetitions` launches.
-        sm_clock_hz, memory_clock_hz: read while measuring.
+        sm_clock_hz, memory_clock_hz: read while measuring; None: nothing told them.
         kernel_sha256: of the kernel's source, so that a changed kernel is another measurement.
         l2: whether what the kernel reads was left in the L2 by the launch before.
         versions: of libraries, by name.
@@ -45,8 +45,8 @@ class Measurement(BaseModel):
     gpu: Text
     engine: Text
     engine_version: Text
-    sm_clock_hz: Positive
-    memory_clock_hz: Positive
+    sm_clock_hz: Positive | None = None
+    memory_clock_hz: Positive | None = None
     driver: Text
     cuda: Text
     kernel_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -63,6 +63,9 @@ class Measurement(BaseModel):
             )
         if set(self.shape) != set(axes):
             raise ValueError(f"{self.kernel} has the axes {', '.join(axes)}")
+        empty = sorted(axis for axis in axes if not self.shape[axis] and axis not in FROM_ZERO)
+        if empty:
+            raise ValueError(f"shape.{empty[0]} is 0; at least 1 is needed")
         if self.seconds_p90 < self.seconds_median:
             raise ValueError("seconds_p90 is below seconds_median")
         return self
@@ -102,14 +105,37 @@ def read_measurements(path: Path) -> list[Measurement]:
 
 
 def write_measurements(path: Path, rows: Iterable[Measurement]) -> None:
-    """Write rows as CSV, whole or not at all."""
+    """Write rows as CSV, or as Parquet to a name that ends so; whole or not at all."""
     flat = [_flat(row) for row in rows]
-    extra = sorted({name for row in flat for name in row} - set(_PLAIN))
+    names = [*_PLAIN, *sorted({name for row in flat for name in row} - set(_PLAIN))]
+    if path.suffix == ".parquet":
+        _write_parquet(path, names, flat)
+        return
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, [*_PLAIN, *extra], restval="", lineterminator="\n")
+    writer = csv.DictWriter(buffer, names, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)
     write_text(path, buffer.getvalue())
+
+
+def _write_parquet(path: Path, names: list[str], flat: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table(
+        {name: pa.array([row.get(name) for row in flat], _arrow_type(name)) for name in names}
+    )
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def _arrow_type(name: str) -> Any:
+    """Typed by the column, not by its cells: a column may be empty."""
+    import pyarrow as pa
+
+    if name.startswith("shape.") or name == "repetitions":
+        return pa.int64()
+    return pa.float64() if name.startswith("seconds_") or name.endswith("_hz") else pa.string()
 
 
 def _raw_rows(path: Path) -> Iterable[Mapping[str, Any]]:

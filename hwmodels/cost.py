@@ -3,6 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
+from hwmodels.given import GivenProfile
 from hwmodels.gpus import GPUS
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.ops import CostModel
@@ -31,3 +32,9 @@ def cost_model_for(
 @lru_cache(maxsize=4)
 def _measured(gpu_name: str, path: Path) -> MeasuredCostModel:
     return MeasuredCostModel(open_profile(path), GPUS[gpu_name])
+
+
+@lru_cache(maxsize=4)
+def given_cost_model(given: GivenProfile) -> MeasuredCostModel:
+    """Return the cost model of a profile that a user names."""
+    return MeasuredCostModel(given.profile, given.gpu)

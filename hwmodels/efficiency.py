@@ -205,3 +205,21 @@ EFFICIENCIES: dict[str, Efficiency] = {
     "rtx_4090": borrow(_A100, GPUS["a100_sxm"], GPUS["rtx_4090"], _L40S_STREAM),
     "rtx_pro_6000": borrow(_A100, GPUS["a100_sxm"], GPUS["rtx_pro_6000"], _L40S_STREAM),
 }
+
+_RELATIVES = {"ampere": "a100_sxm", "ada": "l40s", "hopper": "h100_sxm"}
+_WARP_GROUPS = (9, 10)
+"""Major compute capabilities whose kernels are Hopper's or their successors'."""
+
+
+def efficiency_of(gpu: GpuSpec) -> Efficiency:
+    """Return a GPU's entry of the table, or what a GPU that isn't in it borrows.
+
+    The lender is the nearest relative: of its architecture, or for a newer one the part whose
+    kernels it runs.
+    """
+    known = EFFICIENCIES.get(gpu.name)
+    if known is not None:
+        return known
+    newer = "h100_sxm" if gpu.compute_capability[0] in _WARP_GROUPS else "l40s"
+    lender = _RELATIVES.get(gpu.architecture, newer)
+    return borrow(EFFICIENCIES[lender], GPUS[lender], gpu, EFFICIENCIES[lender].stream)

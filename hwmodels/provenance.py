@@ -1,6 +1,7 @@
 """In one phrase: what the durations of a GPU rest on."""
 
 from hwmodels.efficiency import EFFICIENCIES
+from hwmodels.given import GivenProfile
 from hwmodels.profile import HardwareProfile, find_shipped, open_profile, shipped_profiles
 
 _FAMILIES = ("gemm", "prefill", "decode", "launch")
@@ -24,6 +25,13 @@ def durations_rest_on(
     layers = [profile for profile in profiles_of(gpu_name) if profile.kind == "layers"]
     known = [f"layers of {p.facts.get('llm')} measured under {p.engine}" for p in layers]
     return "; ".join([*known, _roofline(gpu_name)])
+
+
+def given_rests_on(given: GivenProfile) -> str:
+    """Return what a profile that a user names rests on, with its name and digest."""
+    pretended = "durations are pretended: they come from a dry run"
+    said = pretended if given.pretended else _measured(given.profile)
+    return f"{said} (profile {given.profile.name}, SHA-256 {given.sha256[:12]})"
 
 
 def profiles_of(gpu_name: str) -> list[HardwareProfile]:

@@ -84,3 +84,8 @@ def poisoned(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -
     if dtype.is_floating_point:
         return torch.full(shape, float("nan"), device=device).to(dtype)
     return torch.full(shape, torch.iinfo(dtype).min, dtype=dtype, device=device)
+
+
+def no_specs(capability: int) -> tuple[CompileSpec, ...]:
+    """Return no specialisation: for a kernel of a library, or one that the part cannot run."""
+    return ()

@@ -44,7 +44,7 @@ def check_tensor(
         f"{name} is on {tensor.device}; it must be on {device} like the rest",
     )
     check(
-        tensor.numel() == 0 or tensor.dim() == 0 or tensor.stride(-1) == 1,
+        tensor.numel() == 0 or tensor.dim() == 0 or 1 in (tensor.stride(-1), tensor.shape[-1]),
         f"{name} is strided along its last axis; make it contiguous",
     )
 

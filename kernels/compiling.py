@@ -108,9 +108,13 @@ def _usage(cubin: bytes) -> tuple[int, int]:
 _FIELDS = ("REG", "STACK", "LOCAL")
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else ''}"
+def _first_line(error: BaseException) -> str:
+    """Return what is wrong in one line: the innermost cause, without the source around it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = getattr(error, "error_message", None) or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^\t")]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from hwmodels.given import GivenProfile
 from hwmodels.profile import HardwareProfile
 from hwmodels.spec import GpuSpec
 from twin.cluster import AutoscalerSpec, ClusterSpec, ParallelismSpec
@@ -75,7 +76,10 @@ class ScenarioFile(Strict):
     name: str = "scenario"
     description: str = ""
     llm: str = Field(description="a name of `twin models`, or the path of a config.json")
-    gpu: str = Field(description="a name of `twin gpus`")
+    gpu: str = Field(description="a name of `twin gpus`, or of the profile's own GPU")
+    profile: str | None = Field(
+        None, description="path of a profile that prices kernels instead of the shipped one"
+    )
     engine: EngineSpec = EngineSpec()
     parallelism: ParallelismSpec = ParallelismSpec()
     cluster: ClusterSpec = ClusterSpec()
@@ -109,6 +113,7 @@ class Scenario:
         notes: caveats a forecast from this scenario carries.
         layer_profile: measured layers of this network on this GPU; None: operations are priced
             one by one.
+        profile: what prices operations instead of the shipped measurements; None: those.
         pools: the replicas by kind, where `cluster.pools` says so; the attributes above are then
             those of the first.
     """
@@ -123,15 +128,19 @@ class Scenario:
     workload: LoadedWorkload
     notes: tuple[str, ...] = ()
     layer_profile: HardwareProfile | None = None
+    profile: GivenProfile | None = None
     pools: "tuple[ScenarioPool, ...]" = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for reports: the file with resolved policy values."""
         data = self.file.model_dump(mode="json")
-        if self.file.clients is None:
-            del data["clients"]
+        for key in ("clients", "profile"):
+            if getattr(self.file, key) is None:
+                del data[key]
         if self.file.kv_layout.costs_nothing:
             del data["kv_layout"]
+        if self.profile is not None:
+            data["profile_sha256"] = self.profile.sha256
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
         if self.pools:  # then these are said of each pool

@@ -1,7 +1,8 @@
 """From our own `Measurement` rows to a hardware profile."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,16 +36,33 @@ def import_measurements(path: Path, gpu: str, engine: str, version: str | None) 
             where=where if version is None else f"{where} {version}",
             remedy="the file holds " + ", ".join(held),
         )
+    return profile_of_rows(rows, f"own measurements, {path.name}", where)
+
+
+def profile_of_rows(
+    rows: Sequence[Measurement], source: str, where: str, facts: Mapping[str, Any] | None = None
+) -> HardwareProfile:
+    """Return a profile of one GPU's rows under one engine version, nothing fitted yet.
+
+    Args:
+        rows: at least one.
+        source: where they come from, for the provenance.
+        where: what messages name.
+        facts: more facts of the profile.
+
+    Raises:
+        InputError: rows of several GPUs, versions, or L2 states of decode attention.
+    """
+    gpu, engine = _only(rows, "gpu", where), _only(rows, "engine", where)
     engine_version = _only(rows, "engine_version", where)
     decode = [row for row in rows if kernel_of(row.kernel) == "decode"]
-    facts = {"decode_l2": _only(decode, "l2", where)} if decode else {}
+    told = {"decode_l2": _only(decode, "l2", where)} if decode else {}
     tables = {
         kernel: _table([row for row in rows if row.kernel == kernel])
         for kernel in sorted({row.kernel for row in rows})
     }
     versions = {f"driver {row.driver}, CUDA {row.cuda}" for row in rows}
     libraries = dict(sorted({item for row in rows for item in row.versions.items()}))
-    clocks = sorted(row.sm_clock_hz / 1e6 for row in rows)
     return HardwareProfile(
         name=profile_name(gpu, engine, engine_version),
         gpu=gpu,
@@ -52,18 +70,25 @@ def import_measurements(path: Path, gpu: str, engine: str, version: str | None) 
         engine_version=engine_version,
         kind="kernels",
         provenance=Provenance(
-            source=f"own measurements, {path.name}",
+            source=source,
             licence="Apache-2.0",
             date=max(row.measured_on for row in rows),
             versions={"host": "; ".join(sorted(versions)), **libraries},
             notes=(
-                f"SM clock {clocks[0]:.0f}-{clocks[-1]:.0f} MHz while measuring",
+                _clocks(rows),
                 f"{len({row.kernel_sha256 for row in rows})} kernel sources",
             ),
         ),
         tables=tables,
-        facts=facts,
+        facts={**told, **(facts or {})},
     )
+
+
+def _clocks(rows: Sequence[Measurement]) -> str:
+    clocks = sorted(row.sm_clock_hz / 1e6 for row in rows if row.sm_clock_hz is not None)
+    if not clocks:
+        return "SM clock unknown"
+    return f"SM clock {clocks[0]:.0f}-{clocks[-1]:.0f} MHz while measuring"
 
 
 def _only(rows: Sequence[Measurement], field: str, where: str) -> str:

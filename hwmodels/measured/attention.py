@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hwmodels.attention import decode_cost, prefill_cost
+from hwmodels.dtypes import KV_BYTES
 from hwmodels.efficiency import DecodeFit, PrefillFit
 from hwmodels.measured.fa2_decode import Fa2DecodeFit, fa2_decode_s
 from hwmodels.measured.grid import Physics, ResidualGrid
@@ -243,7 +244,7 @@ class MeasuredDecode:
     def _form(self, variant: str, op: DecodeAttention, pair: Pair) -> Physics:
         head, _, kv_dtype = variant.partition(".")
         dims = (op.qk_dim, op.v_dim) if head == "mla" else (int(head), int(head))
-        elem = 1.0 if kv_dtype == "fp8" else 2.0
+        elem = KV_BYTES.get(kv_dtype, 2.0)
         width = dims[0] if head == "mla" else 2 * pair[1] * dims[0]
 
         def physics(batch: float, length: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from hwmodels.efficiency import EFFICIENCIES, Efficiency
+from hwmodels.efficiency import Efficiency, efficiency_of
 from hwmodels.elementwise import elementwise_cost, sampling_cost
 from hwmodels.launch import launch_floor_s
 from hwmodels.measured.attention import MeasuredDecode, MeasuredPrefill
@@ -107,9 +107,9 @@ class MeasuredCostModel:
 
 def fitted_efficiency(profile: HardwareProfile, gpu: GpuSpec) -> Efficiency:
     """Return the GPU's efficiencies with those that the profile fitted anew in their place."""
-    efficiency = EFFICIENCIES[gpu.name]
+    efficiency = efficiency_of(gpu)
     fitted: dict[str, Any] = {}
-    for family in ("gemm", "prefill", "decode"):
+    for family in ("gemm", "prefill", "decode", "launch"):
         given = profile.parameters.get(family)
         if given is None:
             continue
@@ -122,4 +122,7 @@ def fitted_efficiency(profile: HardwareProfile, gpu: GpuSpec) -> Efficiency:
             if name in known
         }
         fitted[family] = replace(start, **values, fitted_on=gpu.name, measured=True)
+    stream = profile.parameters.get("stream")
+    if stream is not None:
+        fitted.update(stream=float(stream), stream_measured=True)
     return replace(efficiency, **fitted)

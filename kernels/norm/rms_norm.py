@@ -1,98 +1,115 @@
-"""RMSNorm over rows: y = x / sqrt(mean(x²) + eps) · weight."""
+"""RMSNorm over rows: y = x / sqrt(mean(x²) + eps) · weight, x with a residual added or without."""
 
 import torch
 import triton
 import triton.language as tl
 
-from kernels.case import Case, CompileSpec, Kernel, Shape, poisoned
-from kernels.checks import check, check_tensor
-from kernels.dtypes import FLOATS, tolerance, torch_dtype
+from kernels.norm.cases import Norm, norm_kernel
+from kernels.norm.rows import (
+    ACCUMULATE,
+    WHOLE_COLUMNS,
+    block_of,
+    check_like,
+    check_rows,
+    load_sum,
+    row_squares,
+    warps_of,
+)
 from kernels.reference import rms_norm as reference
 
 
 @triton.jit
-def _rms_norm(x, weight, out, columns, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    at = tl.arange(0, BLOCK)
-    inside = at < columns
-    values = tl.load(x + row * columns + at, mask=inside, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum(values * values, axis=0) / columns + eps)
-    gain = tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out + row * columns + at, values * scale * gain, mask=inside)
+def _rms_norm(
+    x,
+    residual,
+    weight,
+    summed,
+    out,
+    columns,
+    eps,
+    BLOCK: tl.constexpr,
+    WHOLE: tl.constexpr,
+    ADD: tl.constexpr,
+    HALF: tl.constexpr,
+):
+    start = tl.program_id(0).to(tl.int64) * columns
+    lane = tl.arange(0, BLOCK)
+    if WHOLE:
+        inside = lane < columns
+        values = load_sum(x, residual, summed, start + lane, inside, ADD)
+        squares = row_squares(values, HALF)
+        scale = tl.rsqrt(squares.to(tl.float32) / columns + eps)
+        gain = tl.load(weight + lane, mask=inside, other=0.0).to(tl.float32)
+        tl.store(out + start + lane, values * scale * gain, mask=inside)
+    else:
+        squares = tl.zeros((), tl.float16 if HALF else tl.float32)
+        for first in range(0, columns, BLOCK):
+            at = first + lane
+            values = load_sum(x, residual, summed, start + at, at < columns, ADD)
+            squares += row_squares(values, HALF)
+        scale = tl.rsqrt(squares.to(tl.float32) / columns + eps)
+        if ADD:
+            # What this program's threads stored must be there when others of them read it.
+            tl.debug_barrier()
+        source = summed if ADD else x
+        for first in range(0, columns, BLOCK):
+            at = first + lane
+            values = tl.load(source + start + at, mask=at < columns, other=0.0).to(tl.float32)
+            gain = tl.load(weight + at, mask=at < columns, other=0.0).to(tl.float32)
+            tl.store(out + start + at, values * scale * gain, mask=at < columns)
 
 
 def rms_norm(
-    x: torch.Tensor, weight: torch.Tensor, *, eps: float = 1e-6, out: torch.Tensor | None = None
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    *,
+    eps: float = 1e-6,
+    residual: torch.Tensor | None = None,
+    accumulate: str = "float32",
+    out: torch.Tensor | None = None,
+    summed: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Return the normalised rows of x.
+    """Return the normalised rows of x, or of x + residual.
 
     Args:
         x: [rows, columns], contiguous.
         weight: [columns], of x's dtype.
+        residual: like x; the sum x + residual, rounded to x's dtype, replaces it.
+        accumulate: format of squares and their sum: "float32", or "float16", in which a square
+            overflows beyond |x| = 255.9 and the row comes out as zeros.
         out: where to write; None: a new tensor.
+        summed: where to write the sum; None: over `residual`.
 
     Raises:
-        KernelInputError: wrong shape, dtype or device.
+        KernelInputError: wrong shape, dtype, device or option.
     """
-    check_tensor("x", x, ("rows", "columns"), FLOATS)
+    check_rows(x, {"weight": weight}, eps, accumulate)
+    out = torch.empty_like(x) if out is None else out
+    check_like("out", out, x)
+    added = x if residual is None else residual
+    summed = added if summed is None else summed
+    check_like("residual", added, x)
+    check_like("summed", summed, x)
     rows, columns = x.shape
-    check_tensor("weight", weight, (columns,), (x.dtype,), x.device)
-    check(x.is_contiguous(), "x is not contiguous; rows must follow each other")
-    if out is None:
-        out = torch.empty_like(x)
-    check_tensor("out", out, (rows, columns), (x.dtype,), x.device)
     if rows and columns:
-        block = triton.next_power_of_2(columns)
-        _rms_norm[(rows,)](x, weight, out, columns, eps, BLOCK=block, num_warps=_warps(block))
+        block = block_of(columns)
+        _rms_norm[(rows,)](
+            x,
+            added,
+            weight,
+            summed,
+            out,
+            columns,
+            eps,
+            BLOCK=block,
+            WHOLE=columns <= WHOLE_COLUMNS,
+            ADD=residual is not None,
+            HALF=ACCUMULATE[accumulate],
+            num_warps=warps_of(block),
+        )
     return out
 
 
-def _warps(block: int) -> int:
-    return max(1, min(16, block // 256))
-
-
-def _make_case(shape: Shape, dtype: str, device: torch.device, seed: int) -> Case:
-    rows, columns = shape["rows"], shape["columns"]
-    kind, random = torch_dtype(dtype), torch.Generator(device).manual_seed(seed)
-    x = torch.randn(rows, columns, generator=random, device=device).to(kind)
-    weight = torch.randn(columns, generator=random, device=device).to(kind)
-    out = poisoned((rows, columns), kind, device)
-    return Case(
-        launch=lambda: rms_norm(x, weight, out=out),
-        outputs=(out,),
-        oracle=lambda: (reference(x, weight, 1e-6),),
-        tolerance=tolerance(dtype),
-        moved_bytes=float(2 * x.nbytes + weight.nbytes),
-        flops=4.0 * rows * columns,
-    )
-
-
-def _compile_specs(capability: int) -> tuple[CompileSpec, ...]:
-    return tuple(
-        CompileSpec(
-            label=f"{block} columns",
-            function=_rms_norm,
-            signature={
-                "x": "*bf16",
-                "weight": "*bf16",
-                "out": "*bf16",
-                "columns": "i32",
-                "eps": "fp32",
-            },
-            constexprs={"BLOCK": block},
-            aligned=frozenset({"x", "weight", "out", "columns"}),
-            num_warps=_warps(block),
-        )
-        for block in (1024, 4096, 8192)
-    )
-
-
-RMS_NORM = Kernel(
-    name="rms_norm",
-    make_case=_make_case,
-    shapes=({"rows": 1, "columns": 1}, {"rows": 3, "columns": 129}, {"rows": 2, "columns": 4096}),
-    dtypes=("float16", "bfloat16", "float32"),
-    interpreted=("float16", "float32"),
-    compile_specs=_compile_specs,
-    sources=(_rms_norm,),
-)
+_NORM = Norm(rms_norm, reference, ("weight",), _rms_norm, (_rms_norm, load_sum, row_squares))
+RMS_NORM = norm_kernel("rms_norm", _NORM, "float32")
+RMS_NORM_HALF = norm_kernel("rms_norm_float16_sums", _NORM, "float16")

@@ -48,3 +48,30 @@ def shown_progress(
     finally:
         if shown:
             bar.stop()
+
+
+@contextmanager
+def shown_work(total: int) -> Iterator[Callable[[int, str, float], None]]:
+    """Yield a callback for (pieces done, what is being done, seconds left); without a terminal
+    it shows nothing.
+    """
+    stderr = Console(stderr=True)
+    if not stderr.is_terminal:
+        yield lambda _done, _what, _left_s: None
+        return
+    bar = Progress(
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]} left"),
+        TextColumn("{task.description}", markup=False),
+        console=stderr,
+        transient=True,
+    )
+    task = bar.add_task("", total=total, left="")
+
+    def show(done: int, what: str, left_s: float) -> None:
+        minutes, seconds = divmod(max(int(left_s), 0), 60)
+        bar.update(task, completed=done, description=what, left=f"{minutes}:{seconds:02}")
+
+    with bar:
+        yield show

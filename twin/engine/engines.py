@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hwmodels.cost import cost_model_for
+from hwmodels.cost import cost_model_for, given_cost_model
 from hwmodels.host import HostCosts, corrections_for, host_costs_for
 from hwmodels.measured import MeasuredCostModel
-from hwmodels.memory.cost import LaidOutCostModel
-from hwmodels.memory.fits import memory_fit_for
-from hwmodels.memory.layout import KvLayout
 from hwmodels.ops import CostModel
 from hwmodels.scaled import THROTTLED, Corrections, RememberingCostModel, ScaledCostModel
+from twin.engine.kv_layout import laid_out
 from twin.llm.arch import ModelArch
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
 from twin.llm.fusions import norms_in_all_reduce
-from twin.llm.kv_layout import KvPool, kv_layout
 from twin.llm.stages import WHOLE, Stage
 from twin.llm.step_time import StepTimer
 from twin.request import Request
@@ -85,28 +82,6 @@ def engine_costs(scenario: Scenario, *, charge_layout: bool = True) -> EngineCos
     return EngineCosts(host, laid_out(scenario, model) if charge_layout else model)
 
 
-def laid_out(scenario: Scenario, base: CostModel) -> CostModel:
-    """Return a cost model that also charges what the scenario's KV layout costs, if it does."""
-    if scenario.file.kv_layout.costs_nothing:
-        return base
-    engine, gpu = scenario.file.engine, scenario.gpu
-    fit = memory_fit_for(gpu.name, engine.name, engine.version)
-    return LaidOutCostModel(base, layout_of(scenario), fit, gpu.boost_hz)
-
-
-def layout_of(scenario: Scenario) -> KvLayout:
-    """Return where the KV of one rank of a scenario lies."""
-    spec, parallelism = scenario.file.kv_layout, scenario.file.parallelism
-    pool = KvPool(
-        scenario.precision.kv_dtype,
-        scenario.policy.block_size,
-        scenario.num_gpu_blocks,
-        parallelism.tp,
-        parallelism.pp,
-    )
-    return kv_layout(scenario.arch, pool, pools=spec.pools, order=spec.order)
-
-
 def corrected(
     scenario: Scenario, base: CostModel, corrections: Corrections, host: HostCosts
 ) -> CostModel:
@@ -122,7 +97,8 @@ def corrected(
         return ScaledCostModel(base, Corrections(), launch_s)
     if priced_by.gpu.architecture not in THROTTLED:
         corrections = replace(corrections, compute=1.0)
-    if priced_by.fp8_kernel == "fp8_block":  # these tables begin where those of bf16 do
+    # These tables begin where those of bf16 do, and our own hold no launch.
+    if priced_by.fp8_kernel == "fp8_block" or scenario.profile is not None:
         corrections = replace(corrections, product_overlap_s=0.0)
     return ScaledCostModel(base, corrections, launch_s)
 
@@ -150,7 +126,10 @@ def base_cost_model(scenario: Scenario) -> CostModel:
     An engine without tables of its own takes vLLM's: the same networks on the same GPU.
     """
     engine, gpu = scenario.file.engine, scenario.gpu
-    model = cost_model_for(gpu.name, engine.name, engine.version)
+    if scenario.profile is not None:
+        model: CostModel = given_cost_model(scenario.profile)
+    else:
+        model = cost_model_for(gpu.name, engine.name, engine.version)
     if not isinstance(model, MeasuredCostModel) and engine.name != "vllm":
         model = cost_model_for(gpu.name)
     if isinstance(model, MeasuredCostModel) and scenario.arch.scale_block is not None:

@@ -25,7 +25,7 @@ from twin.engine.rank_balancer import (
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import Replica
+from twin.engine.replica import PlanWatcher, Replica
 from twin.engine.serving import ServingInstance
 from twin.engine.timers import BatchTimer
 from twin.errors import ServetwinError
@@ -59,12 +59,14 @@ class CoreKind:
         compiled: those that can be are compiled.
         hears: somebody must hear of ends of requests when they happen.
         stride: of steps and gaps one is kept of so many; 0: none.
+        watch: who is shown every plan; goes with cores that aren't fast.
     """
 
     fast: bool
     compiled: bool
     hears: bool
     stride: int = 1
+    watch: PlanWatcher | None = None
 
 
 def pool_of_scenario(
@@ -91,6 +93,8 @@ def pool_of_scenario(
             replica = _data_parallel(scenario, clock, place, parts, fast=kind.fast)
         for core in replica.engines:
             core.prompt_keys = keys
+            if kind.watch is not None and isinstance(core, Replica):
+                core.watch = kind.watch
         _put_server_before(replica, scenario, parts[1])
         return replica
 

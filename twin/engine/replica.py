@@ -13,7 +13,7 @@ stages do to G and E stands in `twin.engine.gpu`.
 """
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from simpy import Interrupt
 from simpy.events import Process
@@ -38,6 +38,9 @@ NOTHING_SCHEDULED_S = 1e-3
 """vLLM's engine core sleeps this long when it had requests and scheduled nothing."""
 
 _STUCK_ITERATIONS = 10_000
+
+PlanWatcher = Callable[[int, StepPlan], None]
+"""Called with (engine core, plan) of each step that runs tokens, as it is launched."""
 
 
 class Replica:
@@ -74,6 +77,8 @@ class Replica:
         self._served: tuple[RequestRecorder, StepRecorder, OnEnd] | None = None
         self.prompt_keys = PromptKeys()
         """Who works out prompts' keys; replicas may share it."""
+        self.watch: PlanWatcher | None = None
+        """Who is shown every plan; only an engine that takes every step shows them all."""
         self._held_tokens = 0
 
     @property
@@ -250,6 +255,8 @@ class Replica:
                 self._in_flight.append(InFlight(plan, launched_s, empty=True))
             return False, launched_s
         shape = batch_shape(plan)
+        if self.watch is not None:
+            self.watch(self.index, plan)
         start_s, end_s, duration = self._gpus.run(shape, launched_s, plan.index)
         self._in_flight.append(InFlight(plan, end_s, empty=False))
         if plan.admitted:

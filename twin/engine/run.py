@@ -16,6 +16,7 @@ from twin.engine.compiled.jit import check_installed, is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
+from twin.engine.replica import PlanWatcher
 from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
 from twin.engine.routers import ROUTERS
 from twin.engine.serving import ServingCore
@@ -43,6 +44,7 @@ def simulate(
     progress: Progress | None = None,
     costs: EngineCosts | None = None,
     engine: str = "fast",
+    watch: PlanWatcher | None = None,
 ) -> SimulationResult:
     """Run a scenario.
 
@@ -51,6 +53,7 @@ def simulate(
         progress: called as requests end, with (ended, expected or None).
         costs: instead of those of the scenario's engine and GPU.
         engine: one of `ENGINES`; their results are the same, bit for bit.
+        watch: is shown the plan of every step that runs tokens; `reference` alone takes all.
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
@@ -60,6 +63,8 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
+    if watch is not None and engine != "reference":
+        raise ValueError(f"engine {engine!r} does not take every step; watch goes with reference")
     if engine == "compiled":
         check_installed()
     file, clock = scenario.file, Clock()
@@ -69,7 +74,7 @@ def simulate(
     context = max(pool.scenario.policy.max_model_len for pool in pools)
     source = scenario.workload.source(seed, context)
     clients = _clients(file.clients, source, clock, seed)
-    kind = _cores(engine, clients or source, file)
+    kind = replace(_cores(engine, clients or source, file), watch=watch)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,

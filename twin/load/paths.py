@@ -8,7 +8,7 @@ def names_a_file(key: str, value: Any) -> bool:
     """Whether a dotted key of a scenario holds a file's path (rather than a built-in name)."""
     if not isinstance(value, str) or not value:
         return False
-    if key.rpartition(".")[2] == "path":
+    if key == "profile" or key.rpartition(".")[2] == "path":
         return True
     return key in ("llm", "policy") and ("/" in value or value.endswith((".json", ".yaml")))
 

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hwmodels.gpus import GPUS
+from hwmodels.given import GivenProfile
 from hwmodels.host import host_costs_for
-from hwmodels.memory.fits import memory_fit_for
 from hwmodels.profile import HardwareProfile
-from hwmodels.provenance import durations_rest_on
+from hwmodels.provenance import durations_rest_on, given_rests_on
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
@@ -20,7 +19,9 @@ from twin.llm.lowering import Precision
 from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
+from twin.load.kv_layouts import check_layout, layout_notes
 from twin.load.pools import pool_files
+from twin.load.profile_file import find_gpu, read_profile_file
 from twin.naming import lookup
 from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, ScenarioPool
@@ -45,12 +46,13 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     arch = find_arch(file.llm, base, f"{where}, llm")
     _check_engine(file, where)
     workload = load_traces(file.workload, base)
+    given = read_profile_file(file, base, where)
     if file.cluster.pools is None:
-        return _resolve(file, arch, workload, where)
+        return _resolve(file, arch, workload, where, given)
     pools = tuple(
         ScenarioPool(
             pool.name,
-            _resolve(alone, arch, workload, here),
+            _resolve(alone, arch, workload, here, given),
             file.cluster.startup_s if pool.startup_s is None else pool.startup_s,
             pool.autoscaler,
         )
@@ -60,9 +62,15 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
     return replace(pools[0].scenario, file=file, notes=tuple(notes), pools=pools)
 
 
-def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, where: str) -> Scenario:
+def _resolve(
+    file: ScenarioFile,
+    arch: ModelArch,
+    workload: LoadedWorkload,
+    where: str,
+    given: GivenProfile | None,
+) -> Scenario:
     """Return the scenario of replicas of one kind."""
-    gpu = lookup(GPUS, file.gpu, "GPU", where=f"{where}, gpu")
+    gpu = find_gpu(file, given, f"{where}, gpu")
     _check_parallelism(file, arch, where)
     utilization = default_gpu_memory_utilization(
         file.engine.name,
@@ -88,8 +96,8 @@ def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, wher
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )
-    layers = _layer_profile(file, arch, gpu, Precision(*dtypes))
-    _check_layout(file, layers, where)
+    layers = None if given else _layer_profile(file, arch, gpu, Precision(*dtypes))
+    check_layout(file, layers, where)
     return Scenario(
         file=file,
         arch=arch,
@@ -99,8 +107,12 @@ def _resolve(file: ScenarioFile, arch: ModelArch, workload: LoadedWorkload, wher
         capacity=budget,
         num_gpu_blocks=blocks,
         workload=workload,
-        notes=_notes(file, budget, workload, _durations_rest_on(file, layers)),
+        notes=(
+            *_notes(file, budget, workload, _durations_rest_on(file, layers, given)),
+            *layout_notes(file, given),
+        ),
         layer_profile=layers,
+        profile=given,
     )
 
 
@@ -279,25 +291,20 @@ def _layer_profile(
     return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
 
 
-def _check_layout(file: ScenarioFile, layers: HardwareProfile | None, where: str) -> None:
-    """Measured layers hold one layout: another one would be compared with something else."""
-    if layers is not None and not file.kv_layout.costs_nothing:
-        raise InputError(
-            f"kv_layout is not simulated with measured layers ({layers.name})",
-            where=f"{where}, kv_layout",
-            remedy="leave it out, or choose a GPU whose kernels are priced one by one",
-        )
-
-
 _FITTED = (
     "Host times and corrections of kernels are fitted to closed-loop runs on H100 and H200; "
     "networks with experts are less certain."
 )
 
 
-def _durations_rest_on(file: ScenarioFile, layers: HardwareProfile | None) -> str:
+def _durations_rest_on(
+    file: ScenarioFile, layers: HardwareProfile | None, given: GivenProfile | None
+) -> str:
     if layers is None:
-        kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
+        if given is None:
+            kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
+        else:
+            kernels = given_rests_on(given)
         fitted = host_costs_for(file.engine.name, file.engine.version).fitted
         return f"Step times: {kernels}." + (f" {_FITTED}" if fitted else "")
     return (
@@ -321,19 +328,4 @@ def _notes(
     if file.parallelism.pp > 1:
         notes.append(_PIPELINE_NOTE)
     notes.append(durations)
-    if not file.kv_layout.costs_nothing:
-        notes.append(_layout_note(file))
     return tuple(notes)
-
-
-def _layout_note(file: ScenarioFile) -> str:
-    """What the seconds of a KV layout rest on."""
-    fit = memory_fit_for(file.gpu, file.engine.name, file.engine.version)
-    names = ("tlb_l3_reach_bytes", "walk_cycles", "walkers")
-    priors = [name for name in names if name not in fit.measured]
-    rest = f"of {file.gpu} nobody measured {', '.join(priors)}" if priors else "all measured"
-    spec = file.kv_layout
-    return (
-        f"KV layout {spec.pools}, {spec.order}: address translation is added to attention where "
-        f"it outlasts the kernel, and counts as HBM; {rest} (`twin memory` gives the interval)."
-    )

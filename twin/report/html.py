@@ -29,7 +29,7 @@ from twin.report.verdict import bound_sentence, verdict
 MAX_TABLE_ROWS = 40
 """Most rows of the table under a chart; the Parquet files hold every row."""
 
-NOT_SCENARIO = ("command", "warmup_requests")
+NOT_SCENARIO = ("command", "warmup_requests", "profile_sha256")
 """Inputs a scenario file does not hold: the command line, and what its workload implies."""
 
 # Nothing may be fetched when the page is viewed. Vega compiles its expressions with `Function`.

@@ -13,8 +13,8 @@ from measured_profile import profile
 from typer.testing import CliRunner
 
 from calibrate.cli import app
+from calibrate.collective_lines import fit_lines
 from calibrate.holdout import FAMILIES, _held, held_out_errors, without_random_rows
-from calibrate.kernel_fits import fit_lines
 from hwmodels.profile import read_profile, write_profile
 
 SEED = 5

@@ -5,9 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from calibrate.measurement import Measurement, read_measurements, write_measurements
 from calibrate.sources.measurements import import_measurements
+from hwmodels.measured.tables import COLUMNS, FLAGS, kernel_of
 from twin.errors import InputError
 
 
@@ -67,6 +70,42 @@ def test_rows_survive_parquet(tmp_path: Path) -> None:
     assert [r.shape for r in read_measurements(tmp_path / "m.parquet")] == [
         r.shape for r in ROWS[:2]
     ]
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    shapes=st.lists(
+        st.tuples(st.sampled_from(["gemm.bf16", "decode.128.bf16", "chase", "rms_norm.bf16"]),
+                  st.integers(1, 2**40), st.integers(0, 2)),
+        min_size=1, max_size=6,
+    ),
+    median=st.floats(1e-9, 1e3),
+    factor=st.floats(1.0, 5.0),
+    clock=st.none() | st.floats(1e6, 1e10),
+    driver=st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=9)
+    .filter(lambda text: text.strip() == text),
+    suffix=st.sampled_from([".csv", ".parquet"]),
+)  # fmt: skip
+def test_any_rows_survive_both_formats(
+    tmp_path: Path, shapes: Any, median: float, factor: float, clock: Any, driver: str, suffix: str
+) -> None:
+    rows = []
+    for kernel, size, flag in shapes:
+        axes = COLUMNS[kernel_of(kernel)]
+        shape = {axis: flag if axis in FLAGS else size for axis in axes}
+        times = {"seconds_median": median, "seconds_p90": median * factor}
+        rows.append(row(kernel=kernel, shape=shape, sm_clock_hz=clock, driver=driver, **times))
+    path = tmp_path / f"m{suffix}"
+    write_measurements(path, rows)
+    assert read_measurements(path) == rows
+
+
+def test_only_flags_and_offsets_may_be_zero() -> None:
+    row(kernel="rms_norm.bf16", shape={"rows": 1, "columns": 8, "residual": 0})
+    with pytest.raises(ValueError, match=r"shape\.n is 0; at least 1 is needed"):
+        row(shape={"m": 1, "n": 0, "k": 8})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 
 from hwmodels.memory.cost import LaidOutCostModel
 from twin.engine import simulate
-from twin.engine.engines import engine_costs, layout_of
+from twin.engine.engines import engine_costs
+from twin.engine.kv_layout import layout_of
 from twin.errors import InputError
 from twin.llm.kv_cache import block_bytes
 from twin.load import scenario_from

@@ -1,0 +1,1 @@
+"""The KV cache: writing into its pages, and its quantised forms."""

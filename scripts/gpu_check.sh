@@ -1,0 +1,15 @@
+#!/bin/sh
+# Everything that needs a GPU, in one command and under nine minutes: kernels against their
+# oracles, the calibration suite, its fit and plots, and two policies validated step by step.
+#
+#   scripts/gpu_check.sh [--dry-run]
+#
+# OUT               where all rows, the profile and the table go (default out/gpu_check)
+# PYTHON            the interpreter (default python3), with torch and triton
+# SERVETWIN_WHEELS  a folder of wheels, for modules that the machine lacks and cannot fetch
+#
+# --dry-run pretends every time, on a CPU if need be: it proves the script, never a GPU.
+# Exit code 0: every bar is kept. 1: one is missed, or a step did not run.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+exec "${PYTHON:-python3}" "$root/scripts/gpu_check/check.py" "$@"
