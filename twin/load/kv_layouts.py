@@ -2,6 +2,7 @@
 
 from hwmodels.given import GivenProfile
 from hwmodels.memory.fits import memory_fit_for
+from hwmodels.memory.tlb import missing
 from hwmodels.profile import HardwareProfile, ProfileError
 from twin.errors import InputError
 from twin.scenario import ScenarioFile
@@ -39,6 +40,9 @@ def layout_notes(file: ScenarioFile, given: GivenProfile | None) -> list[str]:
         raise InputError(str(error), where="profile") from None
     priors = [name for name in _DECIDING if name not in fit.measured]
     rest = f"of {file.gpu} nobody measured {', '.join(priors)}" if priors else "all measured"
+    unknown = missing(fit)
+    if unknown:
+        rest += f"; unknown and not charged: {', '.join(unknown)}"
     return [
         f"KV layout {spec.pools}, {spec.order}: address translation is added to attention where "
         f"it outlasts the kernel, and counts as HBM; {rest} (`twin memory` gives the interval)."
