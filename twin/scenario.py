@@ -137,10 +137,10 @@ class Scenario:
         for key in ("clients", "profile"):
             if getattr(self.file, key) is None:
                 del data[key]
-        if self.profile is not None:
-            data["profile_sha256"] = self.profile.sha256
         if self.file.kv_layout.costs_nothing:
             del data["kv_layout"]
+        if self.profile is not None:
+            data["profile_sha256"] = self.profile.sha256
         data["policy"] = self.policy.as_dict()
         data["warmup_requests"] = self.workload.warmup_requests
         if self.pools:  # then these are said of each pool

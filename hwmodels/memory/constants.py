@@ -25,7 +25,7 @@ class MemoryFit:
         l2_near_cycles, l2_far_cycles, dram_cycles: plateaus of a single warp's chase.
         l2_bytes_per_s, stream_bytes_per_s: reads by all SMs, from the L2 and from DRAM.
         alignment_speed: of products by alignment class (bytes), 1 for 16.
-        offset_copy_slowdown: most that a copy from a base off a line takes longer, L2-resident.
+        offset_copy_slowdown: factor at most on a copy from a base off a line.
         shared_bytes_per_block, shared_bytes_per_sm: shared memory.
         sources: by field.
         intervals: (least, most) of fields that are priors or vary.

@@ -11,7 +11,7 @@ from typing import Any
 
 from hwmodels.memory.constants import CONSTANTS, MemoryFit
 from hwmodels.memory.published import H100, MEMORY_FITS, borrowed
-from hwmodels.profile import ProfileError, find_shipped, open_profile
+from hwmodels.profile import HardwareProfile, ProfileError, find_shipped, open_profile
 
 
 def memory_fit(gpu: str, parameters: Mapping[str, Any] | None = None) -> MemoryFit:
@@ -42,13 +42,29 @@ def memory_fit(gpu: str, parameters: Mapping[str, Any] | None = None) -> MemoryF
     )
 
 
-def memory_fit_for(gpu: str, engine: str = "vllm", version: str | None = None) -> MemoryFit:
-    """Return the constants of a GPU with what its shipped profile measured.
+def memory_fit_for(
+    gpu: str,
+    engine: str = "vllm",
+    version: str | None = None,
+    given: HardwareProfile | None = None,
+) -> MemoryFit:
+    """Return the constants of a GPU with what a profile measured in their place.
 
-    They are the GPU's, whatever the engine: one without a profile takes vLLM's.
+    They are the GPU's, whatever the engine: one without a shipped profile takes vLLM's.
+
+    Args:
+        gpu: its name.
+        engine: whose shipped profile.
+        version: of the engine.
+        given: a profile that goes before the shipped ones.
+
+    Raises:
+        ProfileError: its parameters are none.
     """
-    path = find_shipped(gpu, engine, version) or find_shipped(gpu, "vllm")
-    return memory_fit(gpu, None if path is None else open_profile(path).parameters.get("memory"))
+    if given is None:
+        path = find_shipped(gpu, engine, version) or find_shipped(gpu, "vllm")
+        given = None if path is None else open_profile(path)
+    return memory_fit(gpu, None if given is None else given.parameters.get("memory"))
 
 
 _WHOLE = ("page_bytes", "tlb_entry_pages", "tlb_l1_entries")

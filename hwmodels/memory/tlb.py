@@ -44,7 +44,7 @@ class Translation:
     Attributes:
         visits: see `PageVisits`.
         l1_misses, l2_misses, walks: look-ups that miss each level, each also missing the former.
-        latency_s: their latencies, overlapped as the reads are.
+        latency_s: their latencies, overlapped as the reads are; 0 where that is unknown.
         walker_s: what the walkers take for all walks.
         cap_bytes_per_s: the most that the walkers let through; None: nothing walks.
     """
@@ -139,7 +139,8 @@ def translation(layout: KvLayout, blocks: float, fit: MemoryFit, clock_hz: float
         + l2 * (fit.tlb_l2_miss_cycles or 0.0)
         + walks * (fit.walk_cycles or 0.0)
     )
-    latency_s = cycles / clock_hz / in_flight(found, fit, clock_hz)
+    together = in_flight(found, fit, clock_hz)
+    latency_s = 0.0 if together is None else cycles / clock_hz / together
     rate = walk_rate(fit, clock_hz)
     if not walks or rate is None:
         return Translation(found, l1, l2, walks, latency_s, 0.0, None)
@@ -147,10 +148,13 @@ def translation(layout: KvLayout, blocks: float, fit: MemoryFit, clock_hz: float
     return Translation(found, l1, l2, walks, latency_s, walks / rate, cap)
 
 
-def in_flight(found: PageVisits, fit: MemoryFit, clock_hz: float) -> float:
-    """Return how many visits a kernel has open together when it streams (Little's law)."""
+def in_flight(found: PageVisits, fit: MemoryFit, clock_hz: float) -> float | None:
+    """Return how many visits a kernel has open together when it streams (Little's law).
+
+    None: unknown; then latencies are not charged, only what the walkers take.
+    """
     if fit.stream_bytes_per_s is None or fit.dram_cycles is None or not found.visits:
-        return 1.0
+        return None
     bytes_ahead = fit.stream_bytes_per_s * fit.dram_cycles / clock_hz
     return max(1.0, bytes_ahead / found.bytes_per_visit)
 
@@ -180,7 +184,14 @@ def random_access_bytes_per_s(
 
 def missing(fit: MemoryFit) -> tuple[str, ...]:
     """Return the constants of translation that nobody knows of a GPU."""
-    names = ("tlb_l2_reach_bytes", "tlb_l3_reach_bytes", "walk_cycles", "walkers")
+    names = (
+        "tlb_l2_reach_bytes",
+        "tlb_l3_reach_bytes",
+        "walk_cycles",
+        "walkers",
+        "dram_cycles",
+        "stream_bytes_per_s",
+    )
     return tuple(name for name in names if getattr(fit, name) is None)
 
 

@@ -59,7 +59,7 @@ def test_on_kv_layouts_that_cost(seed, monkeypatch):
         walkers=1.0,
         walk_cycles=1e5,
     )
-    monkeypatch.setattr("twin.engine.engines.memory_fit_for", lambda *_: poor)
+    monkeypatch.setattr("twin.engine.kv_layout.memory_fit_for", lambda *_: poor)
     data = random_scenario(seed) | {"kv_layout": {"pools": "cross_layer", "order": "scattered"}}
     data["cluster"] = {"replicas": 1}
     for cut in ("clients", "horizon_s"):

@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from hwmodels.cost import cost_model_for, given_cost_model
 from hwmodels.host import HostCosts, corrections_for, host_costs_for
 from hwmodels.measured import MeasuredCostModel
-from hwmodels.memory.cost import LaidOutCostModel
-from hwmodels.memory.fits import memory_fit_for
-from hwmodels.memory.layout import KvLayout
 from hwmodels.ops import CostModel
 from hwmodels.scaled import THROTTLED, Corrections, RememberingCostModel, ScaledCostModel
+from twin.engine.kv_layout import laid_out
 from twin.llm.arch import ModelArch
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
 from twin.llm.fusions import norms_in_all_reduce
-from twin.llm.kv_layout import KvPool, kv_layout
 from twin.llm.stages import WHOLE, Stage
 from twin.llm.step_time import StepTimer
 from twin.request import Request
@@ -83,28 +80,6 @@ def engine_costs(scenario: Scenario, *, charge_layout: bool = True) -> EngineCos
     base = base_cost_model(scenario)
     model = corrected(scenario, base, corrections_for(engine.name), host)
     return EngineCosts(host, laid_out(scenario, model) if charge_layout else model)
-
-
-def laid_out(scenario: Scenario, base: CostModel) -> CostModel:
-    """Return a cost model that also charges what the scenario's KV layout costs, if it does."""
-    if scenario.file.kv_layout.costs_nothing:
-        return base
-    engine, gpu = scenario.file.engine, scenario.gpu
-    fit = memory_fit_for(gpu.name, engine.name, engine.version)
-    return LaidOutCostModel(base, layout_of(scenario), fit, gpu.boost_hz)
-
-
-def layout_of(scenario: Scenario) -> KvLayout:
-    """Return where the KV of one rank of a scenario lies."""
-    spec, parallelism = scenario.file.kv_layout, scenario.file.parallelism
-    pool = KvPool(
-        scenario.precision.kv_dtype,
-        scenario.policy.block_size,
-        scenario.num_gpu_blocks,
-        parallelism.tp,
-        parallelism.pp,
-    )
-    return kv_layout(scenario.arch, pool, pools=spec.pools, order=spec.order)
 
 
 def corrected(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from hwmodels.given import GivenProfile
 from hwmodels.host import host_costs_for
-from hwmodels.memory.fits import memory_fit_for
 from hwmodels.profile import HardwareProfile
 from hwmodels.provenance import durations_rest_on, given_rests_on
 from hwmodels.spec import GpuSpec
@@ -20,6 +19,7 @@ from twin.llm.lowering import Precision
 from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import resolve_dtypes
+from twin.load.kv_layouts import check_layout, layout_notes
 from twin.load.pools import pool_files
 from twin.load.profile_file import find_gpu, read_profile_file
 from twin.naming import lookup
@@ -97,7 +97,7 @@ def _resolve(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )
     layers = None if given else _layer_profile(file, arch, gpu, Precision(*dtypes))
-    _check_layout(file, layers, where)
+    check_layout(file, layers, where)
     return Scenario(
         file=file,
         arch=arch,
@@ -107,7 +107,10 @@ def _resolve(
         capacity=budget,
         num_gpu_blocks=blocks,
         workload=workload,
-        notes=_notes(file, budget, workload, _durations_rest_on(file, layers, given)),
+        notes=(
+            *_notes(file, budget, workload, _durations_rest_on(file, layers, given)),
+            *layout_notes(file, given),
+        ),
         layer_profile=layers,
         profile=given,
     )
@@ -288,16 +291,6 @@ def _layer_profile(
     return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
 
 
-def _check_layout(file: ScenarioFile, layers: HardwareProfile | None, where: str) -> None:
-    """Measured layers hold one layout: another one would be compared with something else."""
-    if layers is not None and not file.kv_layout.costs_nothing:
-        raise InputError(
-            f"kv_layout is not simulated with measured layers ({layers.name})",
-            where=f"{where}, kv_layout",
-            remedy="leave it out, or choose a GPU whose kernels are priced one by one",
-        )
-
-
 _FITTED = (
     "Host times and corrections of kernels are fitted to closed-loop runs on H100 and H200; "
     "networks with experts are less certain."
@@ -335,19 +328,4 @@ def _notes(
     if file.parallelism.pp > 1:
         notes.append(_PIPELINE_NOTE)
     notes.append(durations)
-    if not file.kv_layout.costs_nothing:
-        notes.append(_layout_note(file))
     return tuple(notes)
-
-
-def _layout_note(file: ScenarioFile) -> str:
-    """What the seconds of a KV layout rest on."""
-    fit = memory_fit_for(file.gpu, file.engine.name, file.engine.version)
-    names = ("tlb_l3_reach_bytes", "walk_cycles", "walkers")
-    priors = [name for name in names if name not in fit.measured]
-    rest = f"of {file.gpu} nobody measured {', '.join(priors)}" if priors else "all measured"
-    spec = file.kv_layout
-    return (
-        f"KV layout {spec.pools}, {spec.order}: address translation is added to attention where "
-        f"it outlasts the kernel, and counts as HBM; {rest} (`twin memory` gives the interval)."
-    )

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hwmodels.memory.constants import MemoryFit
-from hwmodels.memory.fits import memory_fit_for
 from hwmodels.memory.layout import KvLayout
-from twin.engine.engines import engine_costs, layout_of
+from twin.engine.engines import engine_costs
+from twin.engine.kv_layout import layout_of, memory_fit_of
 from twin.errors import InputError
 from twin.llm.kv_layout import KvPool, kv_layout
 from twin.memory.batch import DecodeBatch, fullest_batch
@@ -100,8 +100,7 @@ def explain(scenario: Scenario) -> MemoryExplanation:
     batch = fullest_batch(
         scenario, [(layout.block_tokens, layout.num_blocks) for _, layout in layouts]
     )
-    engine, gpu = scenario.file.engine, scenario.gpu
-    fit = memory_fit_for(gpu.name, engine.name, engine.version)
+    gpu, fit = scenario.gpu, memory_fit_of(scenario)
     tp = scenario.file.parallelism.tp
     # Kernels over KV that lies well: what the layout costs is told beside them.
     plain = engine_costs(scenario, charge_layout=False).cost_model

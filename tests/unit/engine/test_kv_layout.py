@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from hwmodels.memory.cost import LaidOutCostModel
+from hwmodels.memory.fits import memory_fit_for
+from hwmodels.profile import HardwareProfile, Provenance, write_profile
 from twin.engine import simulate
-from twin.engine.engines import engine_costs, layout_of
+from twin.engine.engines import engine_costs
+from twin.engine.kv_layout import layout_of, memory_fit_of
 from twin.errors import InputError
 from twin.llm.kv_cache import block_bytes
 from twin.load import scenario_from
+from twin.memory.explanation import explain
 
 DEFAULT = {"pools": "per_layer", "order": "compact"}
 SPREAD = {"pools": "cross_layer", "order": "scattered"}
@@ -94,3 +98,45 @@ def test_measured_layers_hold_one_layout():
     with pytest.raises(InputError, match="kv_layout is not simulated with measured layers"):
         scenario(SPREAD, **card)
     assert scenario(DEFAULT, **card).layer_profile is not None
+
+
+def with_profile(tmp_path, **memory):
+    profile = HardwareProfile(
+        name="h200_sxm-servetwin-0.1.0",
+        gpu="h200_sxm",
+        engine="servetwin",
+        engine_version="0.1.0",
+        kind="kernels",
+        provenance=Provenance("made up", "none", "2026-01-01"),
+        tables={},
+        parameters={"memory": memory},
+    )
+    path = tmp_path / "own.npz"
+    path.write_bytes(write_profile(profile))
+    return str(path)
+
+
+def test_what_a_profile_measured_goes_before_the_priors(tmp_path):
+    far = with_profile(tmp_path, tlb_l3_reach_bytes=2e11, walk_cycles=400.0, walkers=20)
+    found = scenario(SPREAD, profile=far)
+    assert memory_fit_of(found).tlb_l3_reach_bytes == 2e11
+    assert any("all measured" in note for note in found.notes)
+    assert itl_s(SPREAD, profile=far) == itl_s(DEFAULT, profile=far)
+    near = with_profile(tmp_path, tlb_l3_reach_bytes=1e10)
+    assert itl_s(SPREAD, profile=near) > itl_s(DEFAULT, profile=near)
+    assert explain(scenario(SPREAD, profile=near)).fit.tlb_l3_reach_bytes == 1e10
+
+
+def test_constants_that_are_none_are_refused_in_one_line(tmp_path):
+    wrong = with_profile(tmp_path, tlb_l4_reach_bytes=1.0)
+    with pytest.raises(InputError, match="tlb_l4_reach_bytes"):
+        scenario(SPREAD, profile=wrong)
+    assert scenario(DEFAULT, profile=wrong).profile is not None
+    with pytest.raises(InputError, match="tlb_l4_reach_bytes"):
+        explain(scenario(DEFAULT, profile=wrong))
+
+
+def test_a_gpu_told_by_its_profile_borrows_and_says_so():
+    fit = memory_fit_for("rtx_3090")
+    assert fit.measured == frozenset()
+    assert fit.dram_cycles is None

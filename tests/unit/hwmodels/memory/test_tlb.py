@@ -165,6 +165,9 @@ def test_unknown_constants_are_named_and_never_charged():
     assert walk_rate(unknown, HZ) is None
     found = translation(layout_of(110e9), 100_000, unknown, HZ)
     assert (found.walks, found.walker_s, found.cap_bytes_per_s) == (0, 0, None)
+    dark = translation(layout_of(110e9), 100_000, replace(H200, dram_cycles=None), HZ)
+    assert dark.latency_s == 0 < dark.walker_s
+    assert missing(MEMORY_FITS["rtx_4090"]) == ("dram_cycles",)
     assert random_access_bytes_per_s(1e9, 128, replace(H200, stream_bytes_per_s=None), HZ) is None
 
 
