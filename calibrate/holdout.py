@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.collective_lines import all_lines
-from calibrate.kernel_fits import part_of
 from hwmodels.dtypes import KV_BYTES
+from hwmodels.given import gpu_of
 from hwmodels.measured import MeasuredCostModel
 from hwmodels.measured.tables import kernel_of
 from hwmodels.ops import Collective, DecodeAttention, ExpertGemm, Gemm, PrefillAttention
@@ -179,7 +179,7 @@ def price_rows(
     variant = name.partition(".")[2]
     model = MeasuredCostModel(
         reduced,
-        part_of(reduced),
+        gpu_of(reduced),
         fp8_kernel="fp8_block" if variant == "fp8_block" else "fp8",
         as_measured=True,
     )

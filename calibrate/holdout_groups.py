@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.holdout import FAMILIES, SEED, Family, judged_rows
-from calibrate.kernel_fits import part_of
+from hwmodels.given import gpu_of
 from hwmodels.profile import HardwareProfile, HeldOut, Table
 from hwmodels.spec import GpuSpec
 
@@ -82,7 +82,7 @@ def held_out_by_group(profile: HardwareProfile, seed: int = SEED) -> dict[str, H
 def _errors(
     profile: HardwareProfile, family: Family, seed: int
 ) -> Iterator[tuple[Group, NDArray[np.float64]]]:
-    gpu, judged = part_of(profile), judged_rows(profile, family, seed)
+    gpu, judged = gpu_of(profile), judged_rows(profile, family, seed)
     for group in GROUPS[family.name]:
         parts = [errors[group.holds(rows, gpu)] for _, rows, errors in judged]
         yield group, np.concatenate(parts) if parts else np.zeros(0)

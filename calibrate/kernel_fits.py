@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.collective_lines import all_lines
-from calibrate.measuring.device import spec_of
 from hwmodels.attention import decode_cost, prefill_cost
 from hwmodels.efficiency import DecodeFit, Efficiency, GemmFit, PrefillFit, efficiency_of
 from hwmodels.gemm import gemm_cost
-from hwmodels.gpus import GPUS
+from hwmodels.given import gpu_of
 from hwmodels.measured.fa2_decode import Fa2DecodeFit, fa2_decode_s
 from hwmodels.measured.tables import variants
 from hwmodels.ops import DecodeAttention, Gemm, PrefillAttention
@@ -80,7 +79,7 @@ def fit_forms(profile: HardwareProfile, seed: int) -> dict[str, dict[str, Any]]:
         profile: without the rows held out for judging.
         seed: draws the rows, if there are more than a fit needs.
     """
-    gpu = part_of(profile)
+    gpu = gpu_of(profile)
     start = efficiency_of(gpu)
     random = np.random.default_rng(seed)
     fitted: dict[str, dict[str, Any]] = {}
@@ -98,16 +97,6 @@ def fit_forms(profile: HardwareProfile, seed: int) -> dict[str, dict[str, Any]]:
     tensor = float(fitted.get("prefill", {}).get("tensor", start.prefill.tensor))
     fitted.update(_fit_decode(profile, gpu, start, tensor, random))
     return fitted
-
-
-def part_of(profile: HardwareProfile) -> GpuSpec:
-    """Return the facts of a profile's GPU: of the table of parts, else the profile's own.
-
-    Raises:
-        KeyError: there are neither.
-    """
-    known = GPUS.get(profile.gpu)
-    return known if known is not None else spec_of(profile.facts["gpu"])
 
 
 def _fit_gemm(

@@ -16,7 +16,7 @@ from calibrate.holdout import (
     without_random_rows,
 )
 from calibrate.holdout_groups import held_out_by_group
-from calibrate.kernel_fits import part_of, with_fits
+from calibrate.kernel_fits import with_fits
 from calibrate.measurement import Measurement
 from calibrate.measuring.device import as_facts
 from calibrate.measuring.journal import Kept
@@ -31,6 +31,7 @@ from calibrate.measuring.results import read_folder
 from calibrate.measuring.session import DRY_RUN
 from calibrate.sources.measurements import profile_of_rows
 from hwmodels.efficiency import efficiency_of
+from hwmodels.given import gpu_of
 from hwmodels.gpus import GPUS
 from hwmodels.measured.tables import kernel_of
 from hwmodels.profile import HardwareProfile, HeldOut
@@ -104,7 +105,7 @@ def fit_folder(folder: Path, seed: int = SEED) -> Fitted:
 def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitted:
     """Return the profile of some rows, with forms and parameters fitted, and judged."""
     profile = _profile(rows, kept, where)
-    gpu = part_of(profile)
+    gpu = gpu_of(profile)
     training = without_random_rows(profile, seed)
     profile = with_fits(profile, training, seed)
     clock_hz = _clock_hz(rows) or gpu.boost_hz
@@ -150,7 +151,7 @@ def _profile(rows: list[Measurement], kept: Kept, where: str) -> HardwareProfile
 def _with_bandwidth(profile: HardwareProfile, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of a GPU whose driver tells no bandwidth: the fastest stream stands for it."""
     whole = {**facts, "hbm_bytes_per_s": 1.0}
-    gpu = part_of(replace(profile, facts={**profile.facts, "gpu": whole}))
+    gpu = gpu_of(replace(profile, facts={**profile.facts, "gpu": whole}))
     reached = stream_bytes_per_s(profile.tables, gpu)
     if reached is None:
         raise InputError(
@@ -176,7 +177,7 @@ def _launch(profile: HardwareProfile, measured: dict[str, float]) -> dict[str, f
     """All of `LaunchFit`: what wasn't measured is what the GPU's entry has."""
     if not measured:
         return {}
-    known = asdict(efficiency_of(part_of(profile)).launch)
+    known = asdict(efficiency_of(gpu_of(profile)).launch)
     named = {name: known[name] for name in ("stream_gap_s", "graph_gap_s", "eager_op_s")}
     return {**named, **measured}
 

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from calibrate.measuring.bench import Bench, CudaBench
@@ -19,8 +18,9 @@ from twin.naming import lookup
 
 if TYPE_CHECKING:
     from kernels.case import Kernel
+    from kernels.device import DeviceFacts
+    from kernels.probes.probe import Probe
 
-_DEVICE, _PROBES = "kernels.device", "kernels.probes.catalogue"
 _NEEDS = "pip install torch, and servetwin[kernels]"
 
 
@@ -37,8 +37,8 @@ class Machine:
     bench: Bench
     session: Session
     gpu: GpuSpec
-    probes: dict[str, Any]
-    device_facts: Any
+    probes: "dict[str, Probe]"
+    device_facts: "DeviceFacts"
     gpus: int
 
 
@@ -55,6 +55,7 @@ def real_machine() -> Machine:
             remedy="run it on a GPU machine, or pretend one with --dry-run",
         )
 
+    from kernels.device import device_facts
     from kernels.timing import CudaTimer
 
     device = torch.device("cuda", torch.cuda.current_device())
@@ -71,7 +72,7 @@ def real_machine() -> Machine:
         session=_session(facts, ENGINE, clocks.driver if clocks else "unknown"),
         gpu=spec_of(facts),
         probes=probes,
-        device_facts=import_module(_DEVICE).device_facts(device),
+        device_facts=device_facts(device),
         gpus=torch.cuda.device_count(),
     )
 
@@ -96,9 +97,11 @@ def pretended_machine(gpu_name: str, seed: int) -> Machine:
     )
 
 
-def pretended_facts(gpu: GpuSpec) -> Any:
+def pretended_facts(gpu: GpuSpec) -> "DeviceFacts":
     """Return what the probes are told of a GPU that isn't there."""
-    return import_module(_DEVICE).DeviceFacts(
+    from kernels.device import DeviceFacts
+
+    return DeviceFacts(
         capability=gpu.compute_capability,
         num_sms=gpu.num_sms,
         l2_bytes=gpu.l2_bytes,
@@ -107,11 +110,11 @@ def pretended_facts(gpu: GpuSpec) -> Any:
     )
 
 
-def _catalogues() -> "tuple[dict[str, Kernel], dict[str, Any]]":
+def _catalogues() -> "tuple[dict[str, Kernel], dict[str, Probe]]":
     from kernels.catalogue import KERNELS
+    from kernels.probes.catalogue import PROBES
 
-    probes = import_module(_PROBES).PROBES
-    return {**KERNELS, FP8_LIBRARY: fp8_library()}, dict(probes)
+    return {**KERNELS, FP8_LIBRARY: fp8_library()}, dict(PROBES)
 
 
 def _session(facts: Facts, engine: str, driver: str) -> Session:
