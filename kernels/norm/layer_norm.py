@@ -8,8 +8,8 @@ from kernels.norm.cases import Norm, norm_kernel
 from kernels.norm.rows import (
     ACCUMULATE,
     WHOLE_COLUMNS,
+    beside,
     block_of,
-    check_like,
     check_rows,
     load_sum,
     row_squares,
@@ -97,12 +97,7 @@ def layer_norm(
         KernelInputError: wrong shape, dtype, device or option.
     """
     check_rows(x, {"weight": weight, "bias": bias}, eps, accumulate)
-    out = torch.empty_like(x) if out is None else out
-    check_like("out", out, x)
-    added = x if residual is None else residual
-    summed = added if summed is None else summed
-    check_like("residual", added, x)
-    check_like("summed", summed, x)
+    out, added, summed = beside(x, out, residual, summed)
     rows, columns = x.shape
     if rows and columns:
         block = block_of(columns)

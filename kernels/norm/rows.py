@@ -51,10 +51,23 @@ def check_rows(
     check(accumulate in ACCUMULATE, f"accumulate is {accumulate!r}; known are {known}")
 
 
-def check_like(name: str, tensor: torch.Tensor, x: torch.Tensor) -> None:
-    """Check a tensor that lies beside x, element by element."""
-    check_tensor(name, tensor, tuple(x.shape), (x.dtype,), x.device)
-    check(tensor.is_contiguous(), f"{name} is not contiguous; rows must follow each other")
+def beside(
+    x: torch.Tensor,
+    out: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    summed: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return what lies beside x, checked: the output, what is added, where the sum goes.
+
+    Without a residual the last two are x itself, which the kernels then neither add nor write.
+    """
+    out = torch.empty_like(x) if out is None else out
+    added = x if residual is None else residual
+    summed = added if summed is None else summed
+    for name, tensor in {"out": out, "residual": added, "summed": summed}.items():
+        check_tensor(name, tensor, tuple(x.shape), (x.dtype,), x.device)
+        check(tensor.is_contiguous(), f"{name} is not contiguous; rows must follow each other")
+    return out, added, summed
 
 
 def block_of(columns: int) -> int:
