@@ -1,0 +1,1 @@
+"""A policy as files that a serving engine accepts; one file an engine."""

@@ -1,0 +1,34 @@
+"""`Evaluation`: what one candidate gave."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from twin.search.knob import Candidate
+
+Part = Literal["search", "held_out", "all"]
+"""Of a trace: what trials see, what only the winner meets, and both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A candidate's figures, or why there are none.
+
+    Attributes:
+        candidate: what was tried.
+        objectives: value by objective, in its own unit and direction.
+        violations: by constraint, relative to its limit: above 0 it is not kept.
+        figures: what `twin.report.metrics.summarise` gives.
+        infeasible: why it was not simulated, one line; None: it was.
+    """
+
+    candidate: Candidate
+    objectives: Mapping[str, float] = field(default_factory=dict)
+    violations: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    infeasible: str | None = None
+
+    @property
+    def meets(self) -> bool:
+        """Whether it was simulated and keeps every constraint."""
+        return self.infeasible is None and all(v <= 0 for v in self.violations.values())
