@@ -34,7 +34,7 @@ from hwmodels.efficiency import efficiency_of
 from hwmodels.given import gpu_of
 from hwmodels.gpus import GPUS
 from hwmodels.measured.tables import kernel_of
-from hwmodels.profile import HardwareProfile, HeldOut
+from hwmodels.profile import HardwareProfile, HeldOut, ProfileError
 from twin.errors import InputError
 
 _JUDGED = ("gemm", "gemm fp8", "prefill", "decode", "decode fp8", "decode int8")
@@ -104,8 +104,11 @@ def fit_folder(folder: Path, seed: int = SEED) -> Fitted:
 
 def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitted:
     """Return the profile of some rows, with forms and parameters fitted, and judged."""
-    profile = _profile(rows, kept, where)
-    gpu = gpu_of(profile)
+    try:
+        profile = _profile(rows, kept, where)
+        gpu = gpu_of(profile)
+    except ProfileError as error:
+        raise InputError(str(error), where=where) from None
     training = without_random_rows(profile, seed)
     profile = with_fits(profile, training, seed)
     clock_hz = _clock_hz(rows) or gpu.boost_hz
@@ -138,6 +141,12 @@ def _profile(rows: list[Measurement], kept: Kept, where: str) -> HardwareProfile
             where=where,
             remedy="keep the rows.jsonl or measure.json that measure wrote beside the rows",
         )
+    if facts.get("name") != rows[0].gpu:
+        raise InputError(
+            f"facts are of the GPU {facts.get('name')}, rows of {rows[0].gpu}",
+            where=where,
+            remedy="keep rows and measure.json of one GPU in a folder",
+        )
     profile = profile_of_rows(rows, "measured by twin-calibrate", where, {"gpu": facts})
     if not facts.get("hbm_bytes_per_s"):
         profile = replace(profile, facts={**profile.facts, "gpu": _with_bandwidth(profile, facts)})
@@ -160,7 +169,7 @@ def _with_bandwidth(profile: HardwareProfile, facts: Mapping[str, Any]) -> dict[
         )
     share = efficiency_of(gpu).stream
     sources = {
-        **facts["sources"],
+        **(facts.get("sources") or {}),
         "hbm_bytes_per_s": f"measured: {reached / 1e9:.0f} GB/s read, taken for "
         f"{share:.0%} of it as on its nearest relative",
     }
