@@ -19,6 +19,8 @@ from twin.files import whole_file, write_text
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=1e-12, le=3600, allow_inf_nan=False)]
+"""No launch is shorter or longer: what lies beyond is in another unit."""
 Count = Annotated[int, Field(ge=0, le=2**40)]
 
 
@@ -39,8 +41,8 @@ class Measurement(BaseModel):
 
     kernel: Text
     shape: Mapping[str, Count]
-    seconds_median: Positive
-    seconds_p90: Positive
+    seconds_median: Seconds
+    seconds_p90: Seconds
     repetitions: Annotated[int, Field(ge=20)]
     gpu: Text
     engine: Text

@@ -32,11 +32,19 @@ def storage_command(
     from hwmodels.storage_tier import write_tier
     from kernels.probes.direct_io import StorageError
     from kernels.probes.storage import measure_storage, plan
-    from twin.cli.output import check_distinct, check_file, check_json, console_for, emit_json
+    from twin.cli.output import (
+        check_distinct,
+        check_file,
+        check_folder,
+        check_json,
+        console_for,
+        emit_json,
+    )
     from twin.cli.progress import shown_work
     from twin.errors import InputError
     from twin.files import write_text
 
+    check_folder(folder, "FOLDER")
     check_file(out, "--out")
     check_json(json_file)
     check_distinct({"--out": out, "--json": json_file})

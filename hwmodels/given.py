@@ -10,6 +10,7 @@ from typing import Any
 from hwmodels.gpus import GPUS
 from hwmodels.links import LINKS
 from hwmodels.profile import HardwareProfile, ProfileError, read_profile
+from hwmodels.profile_check import check_profile
 from hwmodels.spec import GpuSpec, NodeSpec
 
 DRY_RUN = "dry-run"
@@ -49,6 +50,10 @@ def read_given(path: Path) -> GivenProfile:
             described in it; one line.
     """
     profile = read_profile(path)
+    try:
+        check_profile(profile)
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
     if profile.kind != "kernels":
         raise ProfileError(f"{path}: holds {profile.kind}, not kernels")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 PROFILE_SCHEMA_VERSION = 1
 FOLDER = Path(__file__).resolve().parent / "profiles"
 _MAX_BYTES = 64 * 2**20
-_DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError,
+    NotImplementedError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 Column = NDArray[np.generic]
 Table = Mapping[str, Column]

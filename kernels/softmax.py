@@ -169,6 +169,7 @@ def softmax(
     _check_word("accumulate", accumulate, ACCUMULATE)
     if saturated is not None:
         check_tensor("counts", saturated.counts, (rows, len(COUNTS)), (torch.int32,), x.device)
+        check(saturated.counts.is_contiguous(), "counts are not contiguous")
         mass = saturated.flushed_mass
         check_tensor("flushed_mass", mass, (rows,), (torch.float32,), x.device)
     out = torch.empty_like(x) if out is None else out

@@ -4,7 +4,8 @@
 #
 #   scripts/gpu_check.sh [--dry-run]
 #
-# OUT               where all rows, the profile and the table go (default out/gpu_check)
+# OUT               where all rows, the profile and the table go (default out/gpu_check): a new
+#                   folder, an empty one, or that of an earlier check
 # PYTHON            the interpreter (default python3), with torch and triton
 # SERVETWIN_WHEELS  a folder of wheels, for modules that the machine lacks and cannot fetch
 #

@@ -34,7 +34,8 @@ from hwmodels.efficiency import efficiency_of
 from hwmodels.given import gpu_of
 from hwmodels.gpus import GPUS
 from hwmodels.measured.tables import kernel_of
-from hwmodels.profile import HardwareProfile, HeldOut
+from hwmodels.profile import HardwareProfile, HeldOut, ProfileError
+from hwmodels.profile_check import check_profile
 from twin.errors import InputError
 
 _JUDGED = ("gemm", "gemm fp8", "prefill", "decode", "decode fp8", "decode int8")
@@ -89,6 +90,10 @@ class Fitted:
         return self.profile.engine == DRY_RUN
 
 
+_SECONDS = "check that the times are seconds"
+_SLOWEST_STREAM, _FASTEST_STREAM = 0.05, 1.5
+
+
 def fit_folder(folder: Path, seed: int = SEED) -> Fitted:
     """Return the profile of a folder that `measure` wrote.
 
@@ -104,8 +109,11 @@ def fit_folder(folder: Path, seed: int = SEED) -> Fitted:
 
 def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitted:
     """Return the profile of some rows, with forms and parameters fitted, and judged."""
-    profile = _profile(rows, kept, where)
-    gpu = gpu_of(profile)
+    try:
+        profile = _profile(rows, kept, where)
+        gpu = gpu_of(profile)
+    except ProfileError as error:
+        raise InputError(str(error), where=where) from None
     training = without_random_rows(profile, seed)
     profile = with_fits(profile, training, seed)
     clock_hz = _clock_hz(rows) or gpu.boost_hz
@@ -117,6 +125,7 @@ def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitt
     }
     parameters = {**profile.parameters, **{name: value for name, value in more.items() if value}}
     profile = replace(profile, parameters=parameters)
+    _check_units(profile, where)
     errors = held_out_errors(profile, seed)
     profile = replace(profile, held_out={**errors, **held_out_by_group(profile, seed)})
     families = [
@@ -128,6 +137,21 @@ def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitt
     return Fitted(profile, families, paged_share_of_copy(profile.tables, gpu))
 
 
+def _check_units(profile: HardwareProfile, where: str) -> None:
+    """Refuse what no GPU does: seconds in another unit fit as well as seconds."""
+    try:
+        check_profile(profile)  # as a forecast will
+    except ProfileError as error:
+        raise InputError(f"fitted, but {error}", where=where, remedy=_SECONDS) from None
+    share = profile.parameters.get("stream")
+    if share is not None and not _SLOWEST_STREAM <= share <= _FASTEST_STREAM:
+        raise InputError(
+            f"reading reaches {share:.3g} times the memory bandwidth of {profile.gpu}",
+            where=where,
+            remedy=_SECONDS,
+        )
+
+
 def _profile(rows: list[Measurement], kept: Kept, where: str) -> HardwareProfile:
     facts = kept.facts
     if not facts and rows[0].gpu in GPUS:
@@ -137,6 +161,12 @@ def _profile(rows: list[Measurement], kept: Kept, where: str) -> HardwareProfile
             f"nothing is known of the GPU {rows[0].gpu}",
             where=where,
             remedy="keep the rows.jsonl or measure.json that measure wrote beside the rows",
+        )
+    if facts.get("name") != rows[0].gpu:
+        raise InputError(
+            f"facts are of the GPU {facts.get('name')}, rows of {rows[0].gpu}",
+            where=where,
+            remedy="keep rows and measure.json of one GPU in a folder",
         )
     profile = profile_of_rows(rows, "measured by twin-calibrate", where, {"gpu": facts})
     if not facts.get("hbm_bytes_per_s"):
@@ -160,7 +190,7 @@ def _with_bandwidth(profile: HardwareProfile, facts: Mapping[str, Any]) -> dict[
         )
     share = efficiency_of(gpu).stream
     sources = {
-        **facts["sources"],
+        **(facts.get("sources") or {}),
         "hbm_bytes_per_s": f"measured: {reached / 1e9:.0f} GB/s read, taken for "
         f"{share:.0%} of it as on its nearest relative",
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from pydantic import ValidationError
 
@@ -68,15 +68,29 @@ class Journal:
             "engine_version": session.engine_version,
             "facts": dict(session.facts),
         }
+        if self.path.exists() and not self.path.is_file():
+            raise InputError("is not a file", where=str(self.path), remedy="name another folder")
+        self._file = self.path.open("ab")
+        try:
+            _lock(self._file, self.path)
+            self._begin(head, session)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, head: dict[str, Any], session: Session) -> None:
+        """Read what is there, or write the head of a new journal."""
+        held = self.path.read_bytes()
         # A run killed within its first line leaves nothing to go on from.
-        if self.path.exists() and b"\n" in self.path.read_bytes():
+        if b"\n" in held:
             self._check(head)
             self.kept = read_journal(self.path)
             _cut_torn_line(self.path)
-            self._file = self.path.open("ab")
+        elif not json.dumps(head).encode().startswith(held):
+            raise InputError("is not a journal of measurements", where=str(self.path))
         else:
             self.kept = Kept(head["facts"], session.engine)
-            self._file = self.path.open("wb")
+            os.truncate(self.path, 0)
             self._append(head)
 
     def __enter__(self) -> "Journal":
@@ -192,6 +206,24 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(entry, dict):
             raise InputError("is damaged", where=f"{path}, line {number}")
         yield number, entry
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep other runs out until the file is closed; where the system has no locks, don't."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(
+            "another run is writing there",
+            where=str(path),
+            remedy="wait for it, or name another folder",
+        ) from None
+    except OSError:
+        return  # a file system without locks
 
 
 def _cut_torn_line(path: Path) -> None:

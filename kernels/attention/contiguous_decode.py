@@ -119,8 +119,10 @@ def contiguous_decode(
         return out
     row_bytes = dim * query.element_size()
     config = config or decode_config(row_bytes)
-    splits = num_splits or splits_for(
-        config, out, kv_heads, max_context_tokens or max_tokens, row_bytes
+    splits = (
+        num_splits
+        if num_splits is not None
+        else splits_for(config, out, kv_heads, max_context_tokens or max_tokens, row_bytes)
     )
     parts = make_parts(out, splits, workspace)
     group = heads // kv_heads

@@ -42,6 +42,12 @@ def check_pair(
     )
 
 
+def check_block_span(cache: torch.Tensor) -> None:
+    """Check that offsets within one block of a cache [blocks, tokens, ...] fit 32 bits."""
+    span = (cache.shape[1] - 1) * cache.stride(1)
+    check(span < 2**31, f"a block's tokens lie {span} elements apart; less than 2^31 is needed")
+
+
 def check_block_tokens(block_tokens: int) -> None:
     """Check a cache's tokens to a block."""
     known = ", ".join(map(str, BLOCK_TOKENS))

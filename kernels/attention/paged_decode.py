@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from kernels.attention.inputs import (
+    check_block_span,
     check_block_tokens,
     check_lengths,
     check_pair,
@@ -131,6 +132,7 @@ def paged_decode(
     out = check_query(query, kv_heads, out)
     seqs, heads, _ = query.shape
     check_block_tokens(block_tokens)
+    check_block_span(key_cache)
     check_tables(block_tables, seqs, query.device)
     check_lengths(context_lens, seqs, query.device)
     if seqs == 0 or heads == 0:
@@ -138,7 +140,11 @@ def paged_decode(
     row_bytes = dim * query.element_size()
     config = config or decode_config(row_bytes)
     longest = max_context_tokens or block_tables.shape[1] * block_tokens
-    splits = num_splits or splits_for(config, out, kv_heads, longest, row_bytes)
+    splits = (
+        num_splits
+        if num_splits is not None
+        else splits_for(config, out, kv_heads, longest, row_bytes)
+    )
     parts = make_parts(out, splits, workspace)
     group = heads // kv_heads
     _paged_decode[(kv_heads, splits, seqs)](

@@ -8,6 +8,7 @@ import triton.language as tl
 
 from kernels.attention.chip import chip_of
 from kernels.attention.inputs import (
+    check_block_span,
     check_block_tokens,
     check_lengths,
     check_pair,
@@ -153,6 +154,7 @@ def paged_prefill(
     out = check_query(query, kv_heads, out)
     tokens, heads, _ = query.shape
     check_block_tokens(block_tokens)
+    check_block_span(key_cache)
     check_lengths(context_lens, len(context_lens), query.device)
     seqs = context_lens.shape[0]
     check_tensor("query_starts", query_starts, (seqs + 1,), (torch.int32,), query.device)

@@ -73,7 +73,11 @@ def quantised_decode(
         return out
     config = config or quantised_config(dim)
     longest = max_context_tokens or block_tables.shape[1] * block_tokens
-    splits = num_splits or splits_for(config, out, kv_heads, longest, key_cache.row_bytes)
+    splits = (
+        num_splits
+        if num_splits is not None
+        else splits_for(config, out, kv_heads, longest, key_cache.row_bytes)
+    )
     parts = make_parts(out, splits, workspace)
     pointers = (block_tables, context_lens, out, parts.sums, parts.stats)
     number = (dim**-0.5 if scale is None else scale) * LOG2_E

@@ -232,8 +232,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=None, help="of inputs; without it a fresh one")
     asked = parser.parse_args(arguments)
     out = Path(os.environ.get("OUT") or ROOT / "out" / "gpu_check").absolute()
-    out.mkdir(parents=True, exist_ok=True)
-    _clear(out)
+    problem = _claim(out)
+    if problem:
+        print(f"error: OUT {out}: {problem}", file=sys.stderr)
+        return 2
     seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
     environment = modules.environment(out, ROOT)
     missing = modules.provide(out, environment)
@@ -248,6 +250,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 _OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation.json")
+
+
+_MARK = "gpu-check"
+"""A file that says whose folder it is: what an earlier check left there may be removed."""
+
+
+def _claim(out: Path) -> str:
+    """Make the folder, or empty it of an earlier check; return why it cannot be had, or ""."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()) and not (out / _MARK).exists():
+            return "holds files that no check wrote; name an empty folder, or a new one"
+        (out / _MARK).write_text("scripts/gpu_check.sh removes its older files here\n")
+        _clear(out)
+    except OSError as error:
+        return f"cannot be used ({error.strerror or error})"
+    return ""
 
 
 def _clear(out: Path) -> None:

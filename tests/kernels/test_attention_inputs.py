@@ -131,3 +131,19 @@ def test_a_launch_can_be_captured_in_a_graph(name, device):
         launch()
     assert torch.cuda.memory_allocated() == before
     graph.replay()
+
+
+@pytest.mark.parametrize("launch", [paged_decode, paged_prefill])
+def test_blocks_whose_tokens_lie_too_far_apart_are_refused(launch):
+    given = inputs(torch.device("meta"))  # which takes no memory
+    far = torch.empty_strided((5, 16, 2, 64), (128, 2**28, 64, 1), device="meta")
+    given.update(key_cache=far, value_cache=far)
+    if launch is paged_prefill:
+        given["query_starts"] = torch.zeros(3, dtype=torch.int32, device="meta")
+    with pytest.raises(KernelInputError, match="a block's tokens lie 4026531840 elements apart"):
+        launch(**given)
+
+
+def test_no_splits_at_all_are_refused(device):
+    with pytest.raises(KernelInputError, match="num_splits is 0; 1 to 256 is needed"):
+        paged_decode(**inputs(device), num_splits=0)

@@ -199,3 +199,10 @@ class TestFaults:
 def test_wrong_arguments_are_explained(options, words):
     with pytest.raises(KernelInputError, match=words):
         softmax(torch.ones(2, 4), **options)
+
+
+def test_counters_of_a_wider_tensor_are_refused():
+    x = normal(3, 8)
+    counts = torch.zeros(3, 8, dtype=torch.int32)[:, :4]
+    with pytest.raises(KernelInputError, match="counts are not contiguous"):
+        softmax(x, saturated=Saturation(counts, torch.zeros(3)))

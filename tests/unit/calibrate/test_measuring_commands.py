@@ -249,3 +249,33 @@ def test_measure_refuses_what_it_cannot_do(refused, tmp_path):
     assert "is a file, not a folder" in refused("measure", "--dry-run", "--out", "file")
     assert "--minutes" in refused("measure", "--minutes", "0", "--out", "m")
     assert sorted(GPUS)  # the table of --as
+
+
+def test_facts_of_another_gpu_than_the_rows_are_refused(refused, measured, tmp_path):
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    rows = (measured / "measurements.csv").read_text()
+    (copied / "measure.json").write_bytes((measured / "measure.json").read_bytes())
+    for other in ("a100_sxm", "gpu_of_my_own"):
+        (copied / "measurements.csv").write_text(rows.replace("h200_sxm", other))
+        assert f"rows of {other}" in refused("fit", copied, "--out", tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize("seconds", ["1e300", "1e-320", "3601"])
+def test_seconds_that_no_launch_takes_are_refused(refused, measured, tmp_path, seconds):
+    lines = (measured / "measurements.csv").read_text().splitlines()
+    cells = lines[1].split(",")
+    cells[1:3] = [seconds, seconds]
+    (tmp_path / "rows").mkdir()
+    text = "\n".join([lines[0], ",".join(cells), *lines[2:]])
+    (tmp_path / "rows" / "measurements.csv").write_text(text)
+    said = refused("fit", tmp_path / "rows", "--out", tmp_path / "p.npz")
+    assert "row 1, column seconds_median" in said
+
+
+def test_seconds_in_another_unit_are_refused(tmp_path, capsys):
+    write(tmp_path / "rows", session(), some_items(40), slower=1e4)
+    assert run(app, ["fit", str(tmp_path / "rows"), "--out", str(tmp_path / "p.npz")]) == 2
+    said = capsys.readouterr().err
+    assert "times the memory bandwidth of h200_sxm; check that the times are seconds" in said
+    assert not (tmp_path / "p.npz").exists()

@@ -1,5 +1,6 @@
 """The suite by a fake clock: budget, drift, what can't be measured, interrupts, going on."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -184,3 +185,26 @@ def test_other_files_are_no_journals(tmp_path, text, says):
     path.write_text(text)
     with pytest.raises(InputError, match=says):
         read_journal(path)
+
+
+def test_two_runs_at_once_do_not_write_one_journal(tmp_path):
+    with (
+        Journal(tmp_path, session()),
+        pytest.raises(InputError, match="another run is writing there"),
+    ):
+        Journal(tmp_path, session())
+    Journal(tmp_path, session()).__exit__(None, None, None)
+
+
+def test_a_file_of_one_line_that_is_no_journal_stays_as_it_is(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("my notes")
+    with pytest.raises(InputError, match="is not a journal"):
+        Journal(tmp_path, session())
+    assert path.read_text() == "my notes"
+
+
+def test_a_pipe_is_no_journal(tmp_path):
+    os.mkfifo(tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match="is not a file"):
+        Journal(tmp_path, session())

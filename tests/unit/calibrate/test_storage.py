@@ -286,6 +286,7 @@ def test_the_command_says_that_there_is_no_direct_io(quick, tmp_path, capsys, mo
         ([".", "--out", "t.json", "--json", "t.json"], "writes there too"),
         ([".", "--out", "t.json", "--minutes", "0"], "--minutes"),
         (["."], "--out"),
+        (["", "--out", "t.json"], "is empty; name a folder"),
     ],
 )
 def test_bad_arguments_are_one_line_and_exit_2(arguments, told, tmp_path, capsys, monkeypatch):

@@ -226,3 +226,28 @@ def test_the_dry_run_goes_through(tmp_path):
     assert not summary["green"]
     assert {outcome["status"] for outcome in summary["steps"].values()} == {RAN}
     assert (tmp_path / "out" / "llama-8b.validation.json").exists()
+
+
+def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "server.log").write_text("mine")
+    assert "holds files that no check wrote" in gpu_check._claim(tmp_path)
+    assert (tmp_path / "server.log").read_text() == "mine"
+    assert (tmp_path / "rows").is_dir()
+
+
+def test_a_folder_of_an_earlier_check_is_emptied_of_it(tmp_path):
+    out = tmp_path / "out"
+    assert gpu_check._claim(out) == ""
+    (out / "fit.json").write_text("{}")
+    (out / "notes.txt").write_text("mine")
+    assert gpu_check._claim(out) == ""
+    assert not (out / "fit.json").exists()
+    assert (out / "notes.txt").exists()
+
+
+def test_a_file_in_place_of_the_folder_is_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OUT", str(tmp_path / "file"))
+    assert gpu_check.main(["--dry-run"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
