@@ -36,7 +36,10 @@ KV_DTYPE_SPELLINGS: dict[str, dict[str, str]] = {
         "auto": "auto", "bfloat16": "bfloat16",
         "fp8": "fp8_e4m3", "fp8_e4m3": "fp8_e4m3", "fp8_e5m2": "fp8_e5m2",
     },
-    "trtllm": {"auto": "auto", "fp8": "fp8", "fp8_e4m3": "fp8"},
+    "trtllm": {
+        "auto": "auto", "bfloat16": "bfloat16", "float16": "float16",
+        "fp8": "fp8", "fp8_e4m3": "fp8",
+    },
 }  # fmt: skip
 """By engine: a `kv_cache_dtype` of the policy, and how the engine's own option spells it.
 
