@@ -61,23 +61,20 @@ def test_break_even_lies_between_the_published_ones(both):
 def test_stand_in_for_unmeasured_parts_is_the_median_of_kernels():
     """`FP8_KV_RATIO` against the H100 table it is the median of, by bytes of bf16 KV."""
     tables = open_profile(find_shipped("h100_sxm", "vllm")).tables
-    columns = ("heads", "kv_heads", "batch", "length")
+    seconds = [by_shape(tables[f"decode.128.{dtype}"]) for dtype in ("bf16", "fp8")]
     ratios = {size: [] for size, _ in FP8_KV_RATIO}
-    for dim in (64, 128):
-        seconds = [
-            dict(
-                zip(zip(*(table[c].tolist() for c in columns), strict=True),
-                    table["seconds"].tolist(), strict=True)
-            )
-            for table in (tables[f"decode.{dim}.bf16"], tables[f"decode.{dim}.fp8"])
-        ]  # fmt: skip
-        for shape in seconds[0].keys() & seconds[1].keys():
-            _, kv_heads, batch, length = shape
-            size = 4.0 * kv_heads * dim * batch * length
-            edge = sum(size >= edge for edge in (1e6, 20e6, 100e6, 400e6))
-            ratios[FP8_KV_RATIO[edge][0]].append(seconds[1][shape] / seconds[0][shape])
+    for shape in sorted(seconds[0].keys() & seconds[1].keys()):
+        _, kv_heads, batch, length = shape
+        size = 4.0 * kv_heads * 128 * batch * length
+        edge = sum(size >= edge for edge in (1e6, 20e6, 100e6, 400e6))
+        ratios[FP8_KV_RATIO[edge][0]].append(seconds[1][shape] / seconds[0][shape])
     for size, expected in FP8_KV_RATIO:
-        assert len(ratios[size]) > 100
-        assert np.median(ratios[size]) == pytest.approx(expected, abs=0.03)
+        assert len(ratios[size]) > 500
+        assert np.median(ratios[size]) == pytest.approx(expected, abs=0.005)
     spreads = [(np.quantile(r, 0.9) - np.quantile(r, 0.1)) / 2 for r in ratios.values()]
-    assert spreads == pytest.approx([spread for _, spread in FP8_KV_SPREAD], abs=0.04)
+    assert spreads == pytest.approx([spread for _, spread in FP8_KV_SPREAD], abs=0.005)
+
+
+def by_shape(table):
+    columns = (table[name].tolist() for name in ("heads", "kv_heads", "batch", "length"))
+    return dict(zip(zip(*columns, strict=True), table["seconds"].tolist(), strict=True))

@@ -13,8 +13,9 @@ from twin.llm.kv_break_even import KvSide
 from twin.scenario import Scenario
 from twin.step import BatchShape
 
-# Half of P10-P90 of what FP8 KV's decode attention takes over bf16's, of the kernels behind
-# `FP8_KV_RATIO` and at the same sizes: how far a kernel may be from the median that stands in.
+# Half of P10-P90 of what FP8 KV's decode attention takes over bf16's, of H100's kernels behind
+# `FP8_KV_RATIO` (heads of 128) and at the same sizes: how far a kernel may be from the median that
+# stands in.
 FP8_KV_SPREAD = tuple(
     (size, spread)
     for (size, _), spread in zip(FP8_KV_RATIO, (0.04, 0.065, 0.20, 0.19, 0.125), strict=True)
