@@ -101,9 +101,7 @@ def decode_cost(
     hbm = fit.memory * gpu.hbm_bytes_per_s
     moved_s = (kv_bytes + activations) / hbm
     if l2_warm:
-        room = fit.warm_threshold * gpu.l2_bytes - kv_bytes
-        share = 1 / (1 + math.exp(-max(-60.0, min(60.0, room / (0.08 * gpu.l2_bytes)))))
-        moved_s *= share * hbm / fit.warm_bytes_per_s + 1 - share
+        moved_s *= _warm_share_of_time(kv_bytes, fit, gpu)
     flops = 2.0 * op.kv_tokens * op.heads * (op.qk_dim + op.v_dim)
     compute_s = flops / (tensor * gpu.flops_per_s["bf16"])
     stream_s = max(moved_s, compute_s)
@@ -117,3 +115,10 @@ def decode_cost(
     measured = fit.measured and op is asked
     source = Source.PHYSICS if measured else Source.EXTRAPOLATED
     return OpCost(seconds * op.repeat, bound, source, op.repeat)
+
+
+def _warm_share_of_time(kv_bytes: float, fit: DecodeFit, gpu: GpuSpec) -> float:
+    """What reading KV takes, over reading it from HBM, where the L2 keeps what fits."""
+    room = fit.warm_threshold * gpu.l2_bytes - kv_bytes
+    share = 1 / (1 + math.exp(-max(-60.0, min(60.0, room / (0.08 * gpu.l2_bytes)))))
+    return share * (fit.memory * gpu.hbm_bytes_per_s) / fit.warm_bytes_per_s + 1 - share

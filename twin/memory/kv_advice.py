@@ -1,12 +1,12 @@
 """The answer of `twin kv-dtype`: whether a KV dtype pays for a scenario, and from where on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from twin.engine.result import SimulationResult
 from twin.forecast_error import ForecastError, forecast_error
-from twin.llm.kv_break_even import BreakEven, kv_break_even
+from twin.llm.kv_break_even import BreakEven, KvSide, kv_break_even
 from twin.memory.kv_load import KvPressure, OwnLoad, own_load, pressure_of
 from twin.memory.kv_steps import KvSteps, kv_steps
 from twin.scenario import Scenario
@@ -94,19 +94,19 @@ def advise(plain: Run, other: Run) -> KvAdvice:
 
     Args:
         plain, other: runs of one scenario that differ in nothing but the KV dtype.
+
+    Raises:
+        InputError: nothing was decoded.
     """
     before, after = kv_steps(plain.scenario), kv_steps(other.scenario)
-    load = own_load(plain.result)
+    sides, load = (before.side, after.side), own_load(plain.result)
     longest = min(plain.scenario.policy.max_model_len, max(CONTEXTS))
     contexts = (*(c for c in CONTEXTS if c < longest), longest)
     batches = tuple(sorted({*BATCHES, load.seqs}))
     own = _own(before, after, load)
-    binds, eased = pressure_of(plain.figures), pressure_of(other.figures)
+    pressures = pressure_of(plain.figures), pressure_of(other.figures)
     forecast = forecast_error(experts=plain.scenario.arch.moe is not None)
-    request_break_even = kv_break_even(
-        before.side, after.side, batches, longest, load.output_tokens
-    )
-    verdict, sure, reasons = _judged(own, forecast, binds, eased)
+    verdict, sure, reasons = _judged(own, forecast, *pressures)
     return KvAdvice(
         name=plain.scenario.file.name,
         llm=plain.scenario.arch.name,
@@ -114,30 +114,30 @@ def advise(plain: Run, other: Run) -> KvAdvice:
         kv_cache_dtype=other.scenario.file.policy.kv_cache_dtype,
         contexts=contexts,
         batches=batches,
-        step_ratios=tuple(
-            tuple(_ratio(before.side.decode_s, after.side.decode_s, b, c) for c in contexts)
-            for b in batches
-        ),
-        prefill_ratios=tuple(
-            _ratio(before.side.prefill_s, after.side.prefill_s, c, 0) for c in contexts
-        ),
-        break_even=kv_break_even(before.side, after.side, batches, longest),
-        request_break_even=request_break_even,
+        step_ratios=tuple(tuple(_step(*sides, b, c) for c in contexts) for b in batches),
+        prefill_ratios=tuple(_prefill(*sides, c) for c in contexts),
+        break_even=kv_break_even(*sides, batches, longest),
+        request_break_even=kv_break_even(*sides, batches, longest, load.output_tokens),
         capacity_ratio=_tokens(other.scenario) / _tokens(plain.scenario),
         load=load,
         own=own,
         forecast=forecast,
         measured=after.measured,
-        plain=binds,
-        other=eased,
+        plain=pressures[0],
+        other=pressures[1],
         verdict=verdict,
         sure=sure,
         reasons=reasons,
     )
 
 
-def _ratio(before: Callable[..., float], after: Callable[..., float], *shape: int) -> float:
-    return after(*shape) / before(*shape)
+def _step(before: KvSide, after: KvSide, seqs: int, context: int) -> float:
+    return after.decode_s(seqs, context) / before.decode_s(seqs, context)
+
+
+def _prefill(before: KvSide, after: KvSide, prompt_tokens: int, cached_tokens: int = 0) -> float:
+    plain_s = before.prefill_s(prompt_tokens, cached_tokens)
+    return after.prefill_s(prompt_tokens, cached_tokens) / plain_s
 
 
 def _tokens(scenario: Scenario) -> int:
@@ -153,7 +153,7 @@ def _own(before: KvSteps, after: KvSteps, load: OwnLoad) -> OwnRatios:
     request_s = before.side.request_s(*request)
     decodes = load.output_tokens * plain_s / seqs / request_s
     return OwnRatios(
-        prefill=_ratio(before.side.prefill_s, after.side.prefill_s, *prompt),
+        prefill=_prefill(before.side, after.side, *prompt),
         step=after.side.decode_s(seqs, context) / plain_s,
         request=after.side.request_s(*request) / request_s,
         step_noise=noise,
