@@ -233,6 +233,18 @@ def test_memory_explains_writes_and_judges(twin):
     assert Path("kv.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_kv_dtype_says_whether_it_pays(twin):
+    out, err = twin("kv-dtype", "chat-h100", *SMALL, "--json", "-")
+    data = json.loads(out)
+    assert data["verdict"] in ("for", "against")
+    assert data["kv_cache_dtype"] == "fp8"
+    assert f"Advice: {data['verdict']} fp8 ({data['sure']})" in err
+    again, _ = twin("kv-dtype", "chat-h100", *SMALL, "--json", "-")
+    assert again == out
+    told, _ = twin("kv-dtype", "summarisation-a100", *SMALL, "--dtype", "int8_per_token_head")
+    assert "Advice: against int8_per_token_head" in told
+
+
 def test_claims_need_no_scenario(twin):
     out, _ = twin("memory", "--claims")
     assert "16,384" in out
