@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from twin.search.domains import values_of
 from twin.search.knob import Candidate, Knob
-from twin.search.narrow import Ground, values_of
+from twin.search.narrow import Ground
 
 
 def starts_for(knobs: Sequence[Knob], ground: Ground) -> tuple[Candidate, ...]:
