@@ -28,7 +28,7 @@ def _retry(file: ScenarioFile, kind: Any) -> dict[str, Any]:
     own: dict[str, Any] = (
         {} if file.clients is None else file.clients.retry.model_dump(exclude_unset=True)
     )
-    shared = {key: own[key] for key in ("max_attempts", "delay_s") if key in own}
+    shared: dict[str, Any] = {k: own[k] for k in ("max_attempts", "delay_s") if k in own}
     return {"kind": kind} if kind == "none" else {"kind": kind, **shared}
 
 

@@ -20,6 +20,7 @@ from twin.search.feasibility import check
 from twin.search.knob import Candidate
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
+from twin.search.pricing import Pricing
 from twin.search.problem import SearchProblem
 from twin.search.slices import Slicer
 
@@ -37,6 +38,7 @@ class Evaluator:
 
     problem: SearchProblem
     _slicer: Slicer = field(init=False)
+    _pricing: Pricing = field(init=False, default_factory=Pricing)
     _known: dict[tuple[str, _Piece], Evaluation] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,7 +108,7 @@ class Evaluator:
     def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: _Piece) -> Evaluation:
         try:
             scenario = self._scenario(file, piece)
-            result = simulate(scenario, engine=_engine())
+            result = simulate(scenario, costs=self._pricing.of(scenario), engine=_engine())
         except InputError as error:
             return Evaluation(candidate, infeasible=error.problem)
         outcome = Outcome(
