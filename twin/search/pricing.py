@@ -24,11 +24,7 @@ class Pricing:
         pools of several GPUs are left to the simulation.
         """
         file = scenario.file
-        if (
-            scenario.layer_profile is not None
-            or scenario.pools
-            or not file.kv_layout.costs_nothing
-        ):
+        if scenario.layer_profile is not None or scenario.pools or not file.kv_layout.costs_nothing:
             return None
         eager = file.policy.enforce_eager
         if eager not in self._costs:

@@ -1,6 +1,7 @@
 """`make_problem`: a scenario and what is wanted of it, checked for contradictions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, pools_of
 from twin.search.candidates import gpus_of
 from twin.search.defaults import defaults_of
 from twin.search.energy import power_of
+from twin.search.feasibility import check
 from twin.search.knob import Knob
 from twin.search.narrow import ANY, Ground, narrow
 from twin.search.objectives import OBJECTIVES
@@ -83,7 +85,7 @@ def make_problem(
         raise InputError(
             "no knob is left to turn", where=where, remedy="name other knobs or widen the limits"
         )
-    return SearchProblem(
+    problem = SearchProblem(
         file=file,
         base=base,
         where=where,
@@ -96,6 +98,8 @@ def make_problem(
         defaults=ground.defaults,
         dropped=found.dropped,
     )
+    possible = tuple(start for start in problem.starts if check(problem, start) is None)
+    return replace(problem, starts=possible)
 
 
 def _check_wants(
