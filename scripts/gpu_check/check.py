@@ -249,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _finish(check, lines, seed)
 
 
-_OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation.json")
+_OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation*.json")
 
 
 _MARK = "gpu-check"

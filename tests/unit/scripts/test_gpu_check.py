@@ -225,7 +225,7 @@ def test_the_dry_run_goes_through(tmp_path):
     assert summary["dry_run"]
     assert not summary["green"]
     assert {outcome["status"] for outcome in summary["steps"].values()} == {RAN}
-    assert (tmp_path / "out" / "llama-8b.validation.json").exists()
+    assert (tmp_path / "out" / "llama-8b.validation-dry-run.json").exists()
 
 
 def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
