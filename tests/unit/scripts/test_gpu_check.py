@@ -246,6 +246,29 @@ def test_a_folder_of_an_earlier_check_is_emptied_of_it(tmp_path):
     assert (out / "notes.txt").exists()
 
 
+def test_without_a_gpu_or_a_module_nothing_is_begun(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    assert gpu_check._claim(out) == ""
+    (out / "fit.json").write_text("{}")
+    monkeypatch.setenv("OUT", str(out))
+    monkeypatch.setattr(modules, "_missing", lambda _: [])
+    monkeypatch.setattr(modules, "_SEES", "raise SystemExit(1)")
+    assert gpu_check.main([]) == 2
+    assert "PyTorch sees no CUDA GPU" in capsys.readouterr().err
+    monkeypatch.setattr(modules, "_missing", lambda _: ["scipy", "mdurl"])
+    assert gpu_check.main(["--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert f"{sys.executable} lacks scipy; name another interpreter in PYTHON" in said
+    assert said.count("\n") == 1
+    assert (out / "fit.json").exists()
+
+
+def test_modules_with_a_wheel_are_not_lacking(tmp_path, monkeypatch):
+    monkeypatch.setattr(modules, "_missing", lambda _: ["scipy", "simpy"])
+    (tmp_path / "simpy-4.1.1-py3-none-any.whl").touch()
+    assert modules.lacking({"SERVETWIN_WHEELS": str(tmp_path)}) == ["scipy"]
+
+
 def test_a_file_in_place_of_the_folder_is_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OUT", str(tmp_path / "file"))
