@@ -156,9 +156,8 @@ def notes_of(found: MemoryExplanation) -> list[str]:
         text = f"{title} {_quantity(name, value)}"
         if interval[0] < interval[1]:
             text += f" ({_quantity(name, interval[0])} to {_quantity(name, interval[1])})"
-        word = "pretended" if name in fit.pretended else f"not measured on {found.gpu}"
-        source = "by a dry run" if name in fit.pretended else fit.source_of(name)
-        notes.append(f"{text}: {word}; {source}")
+        said = f"not measured on {found.gpu}; {fit.source_of(name)}"
+        notes.append(f"{text}: {'pretended by a dry run' if name in fit.pretended else said}")
     notes.append("added us: at the constants above, and in brackets at the ends of their intervals")
     if any(row.kv_dtype == "int4" for row in found.rows):
         notes.append(
