@@ -6,6 +6,9 @@ import torch
 
 from kernels.errors import KernelInputError
 
+MAX_ROW_STRIDE = 2**23
+"""Times a tile's 256 rows this is 2^31."""
+
 
 def check(condition: bool, message: str) -> None:
     """Raise `KernelInputError` with `message` unless `condition` holds."""
@@ -47,6 +50,21 @@ def check_tensor(
         tensor.numel() == 0 or tensor.dim() == 0 or 1 in (tensor.stride(-1), tensor.shape[-1]),
         f"{name} is strided along its last axis; make it contiguous",
     )
+
+
+def check_row_strides(**tensors: torch.Tensor) -> None:
+    """Check that offsets within a tile of up to 256 rows or columns fit 32 bits, as kernels count.
+
+    Raises:
+        KernelInputError: a row (or column) starts too far from the one before.
+    """
+    for name, tensor in tensors.items():
+        steps = zip(tensor.shape, tensor.stride(), strict=True)
+        stride = max((stride for size, stride in steps if size > 1), default=0)
+        check(
+            stride < MAX_ROW_STRIDE,
+            f"{name} has a stride of {stride} elements; less than {MAX_ROW_STRIDE} is needed",
+        )
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -35,6 +35,7 @@ from hwmodels.given import gpu_of
 from hwmodels.gpus import GPUS
 from hwmodels.measured.tables import kernel_of
 from hwmodels.profile import HardwareProfile, HeldOut, ProfileError
+from hwmodels.profile_check import check_profile
 from twin.errors import InputError
 
 _JUDGED = ("gemm", "gemm fp8", "prefill", "decode", "decode fp8", "decode int8")
@@ -89,6 +90,10 @@ class Fitted:
         return self.profile.engine == DRY_RUN
 
 
+_SECONDS = "check that the times are seconds"
+_SLOWEST_STREAM, _FASTEST_STREAM = 0.05, 1.5
+
+
 def fit_folder(folder: Path, seed: int = SEED) -> Fitted:
     """Return the profile of a folder that `measure` wrote.
 
@@ -120,6 +125,7 @@ def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitt
     }
     parameters = {**profile.parameters, **{name: value for name, value in more.items() if value}}
     profile = replace(profile, parameters=parameters)
+    _check_units(profile, where)
     errors = held_out_errors(profile, seed)
     profile = replace(profile, held_out={**errors, **held_out_by_group(profile, seed)})
     families = [
@@ -129,6 +135,21 @@ def fit_rows(rows: list[Measurement], kept: Kept, where: str, seed: int) -> Fitt
         if _count(profile, family)
     ]  # fmt: skip
     return Fitted(profile, families, paged_share_of_copy(profile.tables, gpu))
+
+
+def _check_units(profile: HardwareProfile, where: str) -> None:
+    """Refuse what no GPU does: seconds in another unit fit as well as seconds."""
+    try:
+        check_profile(profile)  # as a forecast will
+    except ProfileError as error:
+        raise InputError(f"fitted, but {error}", where=where, remedy=_SECONDS) from None
+    share = profile.parameters.get("stream")
+    if share is not None and not _SLOWEST_STREAM <= share <= _FASTEST_STREAM:
+        raise InputError(
+            f"reading reaches {share:.3g} times the memory bandwidth of {profile.gpu}",
+            where=where,
+            remedy=_SECONDS,
+        )
 
 
 def _profile(rows: list[Measurement], kept: Kept, where: str) -> HardwareProfile:

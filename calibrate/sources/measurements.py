@@ -51,14 +51,15 @@ def profile_of_rows(
         facts: more facts of the profile.
 
     Raises:
-        InputError: rows of several GPUs, versions, or L2 states of decode attention.
+        InputError: rows of several GPUs, versions, or L2 states of decode attention, or of a
+            kernel that changed between them.
     """
     gpu, engine = _only(rows, "gpu", where), _only(rows, "engine", where)
     engine_version = _only(rows, "engine_version", where)
     decode = [row for row in rows if kernel_of(row.kernel) == "decode"]
     told = {"decode_l2": _only(decode, "l2", where)} if decode else {}
     tables = {
-        kernel: _table([row for row in rows if row.kernel == kernel])
+        kernel: _table(_of_one_source([row for row in rows if row.kernel == kernel], where))
         for kernel in sorted({row.kernel for row in rows})
     }
     versions = {f"driver {row.driver}, CUDA {row.cuda}" for row in rows}
@@ -100,6 +101,17 @@ def _only(rows: Sequence[Measurement], field: str, where: str) -> str:
             remedy="keep one kind of rows in a file, or name the version",
         )
     return values[0]
+
+
+def _of_one_source(rows: Sequence[Measurement], where: str) -> Sequence[Measurement]:
+    """Refuse rows of one kernel before and after it changed: they are of two kernels."""
+    if len({row.kernel_sha256 for row in rows}) > 1:
+        raise InputError(
+            f"{rows[0].kernel} was measured from several versions of its source",
+            where=where,
+            remedy="measure into a new folder",
+        )
+    return rows
 
 
 def _table(rows: Sequence[Measurement]) -> Columns:

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import check, check_tensor
+from kernels.checks import check, check_row_strides, check_tensor
 from kernels.dtypes import FLOATS
 from kernels.gemm.config import SHARED_BYTES, GemmConfig, config_for, configs_for, steps_of_k
 from kernels.gemm.tiles import grouped_tile, store_tile, tile_product
@@ -88,9 +88,9 @@ def matmul(
     """Return a · b, accumulated in fp32.
 
     Args:
-        a: [m, k] of fp16, bf16 or fp32, rows of any stride.
+        a: [m, k] of fp16, bf16 or fp32, rows of any stride that `check_row_strides` takes.
         b: [k, n] of a's dtype; rows or columns contiguous (a weight [n, k] goes in as `w.T`).
-        out: [m, n] of a's dtype, rows of any stride; None: a new tensor.
+        out: [m, n] of a's dtype, rows likewise; None: a new tensor.
         config: how to cut it; None: `config_for` this GPU.
         workspace: fp32, `workspace_elements` of them, used where the config splits k; None: new.
 
@@ -98,11 +98,13 @@ def matmul(
         KernelInputError: wrong shape, dtype or device.
     """
     check_tensor("a", a, ("m", "k"), FLOATS)
-    (m, k), n = a.shape, b.shape[-1]
+    check(b.dim() == 2, f"b has shape {list(b.shape)}; [{a.shape[1]}, n] is needed")
+    (m, k), n = a.shape, b.shape[1]
     check_operand("b", b, (k, "n"), a)
     if out is None:
         out = torch.empty((m, n), dtype=a.dtype, device=a.device)
     check_tensor("out", out, (m, n), (a.dtype,), a.device)
+    check_row_strides(a=a, b=b, out=out)
     if m == 0 or n == 0:
         return out
     if k == 0:

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import check, check_tensor
+from kernels.checks import check, check_row_strides, check_tensor
 from kernels.gemm.config import GemmConfig, steps_of_k
 from kernels.gemm.dense import default_config, sum_splits, with_parts
 from kernels.gemm.tiles import grouped_tile, store_tile, tile_product
@@ -109,11 +109,13 @@ def matmul_fp8(
         KernelInputError: wrong shape, dtype or device.
     """
     check_tensor("a", a, ("m", "k"), (FP8,))
-    (m, k), n = a.shape, b.shape[-1]
+    check(b.dim() == 2, f"b has shape {list(b.shape)}; [{a.shape[1]}, n] is needed")
+    (m, k), n = a.shape, b.shape[1]
     check_tensor("b.T", b.T, (n, k), (FP8,), a.device)
     _check_scale("scale_a", scale_a, m, a.device)
     _check_scale("scale_b", scale_b, n, a.device)
     check_tensor("out", out, (m, n), (torch.float16, torch.bfloat16), a.device)
+    check_row_strides(a=a, b=b, out=out)
     if m == 0 or n == 0:
         return out
     if k == 0:

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import check, check_tensor
+from kernels.checks import check, check_row_strides, check_tensor
 from kernels.gemm.config import GemmConfig, config_for, steps_of_k
 from kernels.gemm.dense import part_limits, sum_splits, with_parts
 from kernels.gemm.quantised_weight import check_bits
@@ -145,7 +145,8 @@ def matmul_weight_only(
         KernelInputError: wrong shape, dtype or device.
     """
     check_tensor("a", a, ("m", "k"), _ACTIVATIONS)
-    (m, k), n = a.shape, packed.shape[-1]
+    check(packed.dim() == 2, f"packed has shape {list(packed.shape)}; two axes are needed")
+    (m, k), n = a.shape, packed.shape[1]
     check_bits(bits, group, k)
     kind, packed_rows = (torch.int8, k) if group is None else (torch.uint8, k // 2)
     check_tensor("packed", packed, (packed_rows, n), (kind,), a.device)
@@ -155,6 +156,7 @@ def matmul_weight_only(
     if out is None:
         out = torch.empty((m, n), dtype=a.dtype, device=a.device)
     check_tensor("out", out, (m, n), (a.dtype,), a.device)
+    check_row_strides(a=a, packed=packed, out=out)
     if m == 0 or n == 0:
         return out
     if k == 0:

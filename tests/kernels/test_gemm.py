@@ -86,6 +86,11 @@ def test_an_empty_product_needs_no_launch(device):
     ("change", "words"),
     [
         ({"b": torch.ones(5, 3)}, r"b has shape \[5, 3\]; \[4, n\] is needed"),
+        ({"b": torch.ones(())}, r"b has shape \[\]; \[4, n\] is needed"),
+        (
+            {"a": torch.empty(2**23 + 4).as_strided((2, 4), (2**23, 1))},
+            "a has a stride of 8388608 elements; less than 8388608 is needed",
+        ),
         ({"b": torch.ones(4, 3, dtype=torch.float16)}, "b is float16; float32 is needed"),
         ({"a": torch.ones(2, 8)[:, ::2]}, "a is strided along its last axis"),
         ({"a": torch.ones(2, 4, dtype=torch.int32)}, "a is int32; bfloat16, float16, float32"),

@@ -277,3 +277,11 @@ def test_seconds_that_no_launch_takes_are_refused(refused, measured, tmp_path, s
     (tmp_path / "rows" / "measurements.csv").write_text(text)
     said = refused("fit", tmp_path / "rows", "--out", tmp_path / "p.npz")
     assert "row 1, column seconds_median" in said
+
+
+def test_seconds_in_another_unit_are_refused(tmp_path, capsys):
+    write(tmp_path / "rows", session(), some_items(40), slower=1e4)
+    assert run(app, ["fit", str(tmp_path / "rows"), "--out", str(tmp_path / "p.npz")]) == 2
+    said = capsys.readouterr().err
+    assert "times the memory bandwidth of h200_sxm; check that the times are seconds" in said
+    assert not (tmp_path / "p.npz").exists()
