@@ -1,5 +1,6 @@
 """`twin-calibrate holdout`: the held-out error of a profile's tables."""
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def open_named(profile: str) -> HardwareProfile:
     shipped = shipped_profiles()
     path = shipped.get(profile, Path(profile))
     if not path.exists():
+        if path.suffix == ".npz" or len(path.parts) > 1:
+            raise InputError("no such file", where=profile, remedy=_near(path))
         raise InputError(f"no profile {profile!r}", remedy=remedy_for(profile, shipped))
     try:
         opened = open_profile(path)
@@ -71,3 +74,14 @@ def open_named(profile: str) -> HardwareProfile:
             remedy="name a kernel profile",
         )
     return opened
+
+
+def _near(path: Path) -> str:
+    """Name the dry run's profile beside a missing one, or another that is spelled alike."""
+    dry = path.with_name(f"{path.stem}-dry-run{path.suffix}")
+    if dry.is_file():
+        return f"did you mean {str(dry)!r}?"
+    beside = sorted(one.stem for one in path.parent.glob("*.npz"))
+    alike = difflib.get_close_matches(path.stem, beside, n=1, cutoff=0.7)
+    name = f"{alike[0]}.npz" if alike else ""
+    return f"did you mean {str(path.with_name(name))!r}?" if name else "check the path"

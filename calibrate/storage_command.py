@@ -118,7 +118,7 @@ def _head(tier: "StorageTier", report: "StorageReport") -> list[str]:
 def _measured(tier: "StorageTier") -> "Table":
     from twin.units import format_bytes, format_seconds
 
-    table = _table("one block at a time", "operation", "block", "median", "mean", "P99", "MB/s")
+    table = _table(_ONE, "operation", "block", "median", "mean", "P99", "MB/s")
     for row in tier.rows:
         if row.queue_depth == 1 and row.fragments == 1 and row.block_bytes in _SHOWN:
             table.add_row(
@@ -133,6 +133,7 @@ def _measured(tier: "StorageTier") -> "Table":
     return table
 
 
+_ONE = "one block at a time (MB/s: block / mean)"
 _SHOWN = (2**12, 2**16, 2**20, 2**22)
 
 

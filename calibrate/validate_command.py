@@ -1,6 +1,6 @@
 """`twin-calibrate validate`: a policy's step times against this machine's GPU."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _POLICY_HELP = "A policy file, or a scenario with its policy."
 _SCENARIO_HELP = "The scenario that the policy is tried in."
 _PROFILE_HELP = "Profile that prices kernels instead of the scenario's."
+_SET_HELP = "Override any key of the scenario; may be repeated."
 _DRY_HELP = "Launch small steps once, on a CPU if need be, and pretend all seconds."
 
 
@@ -25,6 +26,9 @@ def validate_command(
     ] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", metavar="FILE", help=_PROFILE_HELP)
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET_HELP)
     ] = None,
     steps: Annotated[
         int, typer.Option("--steps", min=1, max=1000, help="Steps to run on the GPU.")
@@ -38,7 +42,8 @@ def validate_command(
 ) -> None:
     """Run sampled steps of a simulation on the GPU, and say how far predicted times are off.
 
-    The verdict is stored beside the policy, as POLICY.validation.json.
+    The verdict is stored beside the policy, as POLICY.validation.json; that of a dry run as
+    POLICY.validation-dry-run.json.
     """
     import time
 
@@ -46,10 +51,14 @@ def validate_command(
     from calibrate.validation.report import print_verdict
     from calibrate.validation.validate import Asked, validate_scenario
     from twin.cli.output import check_json, console_for, emit_json
-    from twin.validation import write_verdict
+    from twin.load.overrides import parse_assignments
+    from twin.validation import verdict_path, write_verdict
 
     check_json(json_file, inputs=[name for name in (policy, scenario, profile) if name])
-    loaded, target = _load(policy, scenario, profile)
+    overrides = parse_assignments(set_ or [])
+    if profile is not None:
+        overrides["profile"] = profile
+    loaded, stored = _load(policy, scenario, overrides)
 
     def hardware_for(found: "Scenario") -> "Hardware":
         from calibrate.validation.hardware import GpuHardware, PretendedHardware
@@ -60,23 +69,28 @@ def validate_command(
     verdict = validate_scenario(loaded, hardware_for, asked)
     console = console_for(json_file)
     print_verdict(verdict, console)
-    if target is None:
-        console.print("A built-in example has no verdict beside it: none was stored.")
+    if isinstance(stored, str):
+        console.print(f"{stored}: no verdict was stored.", soft_wrap=True, markup=False)
     else:
+        target = verdict_path(stored, dry_run=dry_run)
         write_verdict(verdict, target)
         console.print(f"Stored: {target}", soft_wrap=True, markup=False)
     emit_json(verdict.model_dump(mode="json"), json_file)
 
 
-def _load(policy: str, scenario: str | None, profile: str | None) -> "tuple[Scenario, Path | None]":
-    """The scenario with the policy in it, and where its verdict goes; None: nowhere."""
+def _load(
+    policy: str, scenario: str | None, overrides: "dict[str, Any]"
+) -> "tuple[Scenario, Path | str]":
+    """The scenario with the policy in it, and the file that its verdict stands beside.
+
+    A text instead of the file says why there can be none.
+    """
     from twin.errors import InputError
     from twin.load import load_scenario
     from twin.load.documents import read_mapping
     from twin.load.examples import FOLDER, find_scenario
-    from twin.validation import verdict_path
 
-    found = find_scenario(policy)
+    found = find_scenario(policy, "policy file")
     data = read_mapping(found, "policy or scenario")
     itself = "llm" in data or "workload" in data
     if itself and scenario is not None:
@@ -85,8 +99,20 @@ def _load(policy: str, scenario: str | None, profile: str | None) -> "tuple[Scen
         )
     if not itself and scenario is None:
         raise InputError("is a policy", where=policy, remedy="name its --scenario")
-    overrides = {"profile": profile} if profile is not None else {}
     if not itself:
-        overrides["policy"] = str(found)
+        if "policy" in overrides:
+            raise InputError(
+                f"the policy is {policy} already", where="--set policy", remedy="leave it out"
+            )
+        overrides = {**overrides, "policy": str(found)}
     loaded = load_scenario(policy if itself else str(scenario), overrides)
-    return loaded, None if found.parent == FOLDER else verdict_path(found)
+    if found.parent == FOLDER:
+        return loaded, "A built-in example has no file beside it"
+    return loaded, found if _says(found, loaded) else f"--set changed what {found} says"
+
+
+def _says(policy: "Path", loaded: "Scenario") -> bool:
+    """Whether the policy that was loaded is the very one in the file."""
+    from twin.validation import policy_digest, read_policy_of
+
+    return policy_digest(loaded.file.policy) == policy_digest(read_policy_of(policy))

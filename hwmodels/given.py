@@ -13,9 +13,6 @@ from hwmodels.profile import HardwareProfile, ProfileError, read_profile
 from hwmodels.profile_check import check_profile
 from hwmodels.spec import GpuSpec, NodeSpec
 
-DRY_RUN = "dry-run"
-"""Engine of profiles whose durations nobody measured."""
-
 _NODE = {"num_gpus": 1, "link": "pcie4", "host_link": "pcie4", "source": "assumed: one GPU on PCIe"}
 _TEXTS = ("name", "title", "architecture")
 _COUNTS = ("memory_bytes", "visible_memory_bytes", "num_sms", "l2_bytes", "l2_segments")
@@ -41,7 +38,7 @@ class GivenProfile:
     @property
     def pretended(self) -> bool:
         """Whether its durations are those of a dry run."""
-        return self.profile.engine == DRY_RUN
+        return self.profile.pretended
 
 
 def read_given(path: Path) -> GivenProfile:

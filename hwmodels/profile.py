@@ -19,6 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 PROFILE_SCHEMA_VERSION = 1
+DRY_RUN = "dry-run"
+"""Engine of profiles whose durations nobody measured."""
+
 FOLDER = Path(__file__).resolve().parent / "profiles"
 _MAX_BYTES = 64 * 2**20
 _DAMAGE = (
@@ -89,6 +92,11 @@ class HardwareProfile:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     held_out: Mapping[str, HeldOut] = field(default_factory=dict, hash=False)
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def pretended(self) -> bool:
+        """Whether its durations and constants are those of a dry run."""
+        return self.engine == DRY_RUN
 
 
 def write_profile(profile: HardwareProfile) -> bytes:

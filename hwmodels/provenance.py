@@ -2,7 +2,11 @@
 
 from hwmodels.efficiency import EFFICIENCIES
 from hwmodels.given import GivenProfile
+from hwmodels.measured.tables import variants
 from hwmodels.profile import HardwareProfile, find_shipped, open_profile, shipped_profiles
+
+PRETENDED = "durations are pretended: they come from a dry run"
+"""What every forecast on a dry run's profile says."""
 
 _FAMILIES = ("gemm", "prefill", "decode", "launch")
 _JUDGED = ("gemm", "prefill", "decode", "all_reduce")
@@ -29,9 +33,21 @@ def durations_rest_on(
 
 def given_rests_on(given: GivenProfile) -> str:
     """Return what a profile that a user names rests on, with its name and digest."""
-    pretended = "durations are pretended: they come from a dry run"
-    said = pretended if given.pretended else _measured(given.profile)
+    said = PRETENDED if given.pretended else _measured(given.profile)
     return f"{said} (profile {given.profile.name}, SHA-256 {given.sha256[:12]})"
+
+
+def decode_kv_dtypes(
+    gpu_name: str,
+    engine: str = "vllm",
+    engine_version: str | None = None,
+    given: HardwareProfile | None = None,
+) -> frozenset[str]:
+    """Return the KV dtypes of which the profile that prices a GPU holds decode attention."""
+    path = None if given else find_shipped(gpu_name, engine, engine_version)
+    profile = open_profile(path) if path else given
+    names = () if profile is None else variants(profile.tables, "decode")
+    return frozenset(name.rpartition(".")[2] for name in names)
 
 
 def profiles_of(gpu_name: str) -> list[HardwareProfile]:

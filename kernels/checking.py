@@ -12,6 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
+from kernels.needed import check_modules
+
+if __name__ == "__main__":  # before the imports that would end in a traceback
+    check_modules("python -m kernels.checking")
+
 import torch
 
 from kernels.case import Kernel, Shape

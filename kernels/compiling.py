@@ -11,9 +11,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from kernels.needed import check_modules
+
+if __name__ == "__main__":  # before the imports that would end in a traceback
+    check_modules("python -m kernels.compiling")
 
 from kernels.case import CompileSpec, Kernel
 
@@ -119,9 +124,18 @@ def _first_line(error: BaseException) -> str:
 
 def main() -> int:
     """Compile the catalogue for one capability; print rows, or JSON."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.compiling")
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.compiling",
+        description="Compile every kernel for a GPU that need not be there, and say what each "
+        "takes: registers a thread, shared memory, spills. Exit code 1 if one doesn't compile, "
+        "spills, or takes more shared memory than a block may have.",
+    )
     parser.add_argument(
-        "--capability", type=int, choices=sorted(SHARED_BYTES_PER_BLOCK), default=90
+        "--capability",
+        type=int,
+        choices=sorted(SHARED_BYTES_PER_BLOCK),
+        default=90,
+        help="80: A100, 90: H100 and H200 (the default)",
     )
     parser.add_argument("--kernel", action="append", help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -132,11 +146,26 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown kernel {', '.join(unknown)}; known are {', '.join(sorted(KERNELS))}")
     kernels = [KERNELS[name] for name in chosen.kernel or KERNELS]
-    failed = False
+    rows = []
     for row in compile_all(kernels, chosen.capability):
-        failed |= bool(row.problem)
+        rows.append(row)
         print(json.dumps(asdict(row)) if chosen.json else _line(row), flush=True)
-    return 1 if failed else 0
+    if not chosen.json:
+        print(_summary(rows, chosen.capability))
+    return 1 if any(row.problem for row in rows) else 0
+
+
+def _summary(rows: Sequence[Resources], capability: int) -> str:
+    compiled = [row for row in rows if row.registers]
+    text = f"{len(compiled)} of {len(rows)} compiled for sm_{capability}"
+    text += f", {sum(row.spill_bytes > 0 for row in compiled)} spill"
+    if compiled:
+        largest = max(compiled, key=lambda row: row.shared_bytes)
+        text += (
+            f", largest shared memory {largest.shared_bytes:,} B of "
+            f"{SHARED_BYTES_PER_BLOCK[capability]:,} ({largest.kernel} {largest.label})"
+        )
+    return text
 
 
 def _line(row: Resources) -> str:

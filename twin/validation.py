@@ -105,9 +105,13 @@ class Verdict(Strict):
         return current and not self.dry_run and self.verdict == "validated"
 
 
-def verdict_path(policy_path: str | Path) -> Path:
-    """Return where the verdict on a policy or scenario file stands."""
-    return Path(policy_path).with_suffix(".validation.json")
+def verdict_path(policy_path: str | Path, *, dry_run: bool = False) -> Path:
+    """Return where the verdict on a policy or scenario file stands.
+
+    That of a dry run has a place of its own: it never takes that of a real one.
+    """
+    name = "validation-dry-run" if dry_run else "validation"
+    return Path(policy_path).with_suffix(f".{name}.json")
 
 
 def read_policy_of(path: str | Path) -> EnginePolicy:
@@ -141,8 +145,8 @@ def write_verdict(verdict: Verdict, path: Path) -> None:
 def read_verdict(policy_path: str | Path) -> Verdict | None:
     """Return the verdict on a policy as it stands now.
 
-    None: there is none, or the policy has changed since. A verdict that was only pretended is
-    returned: ask `holds_for`.
+    None: there is none, or the policy has changed since. What a dry run pretended stands in a
+    file of its own and is not looked at; whether the policy is validated, `holds_for` says.
 
     Raises:
         InputError: the policy or the verdict's file cannot be read.

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from kernels.device import DeviceFacts
     from kernels.probes.probe import Probe
 
-_NEEDS = "pip install torch, and servetwin[kernels]"
+_NEEDS = (
+    "from a clone: pip install -e '.[calibrate,kernels]', and a torch made for Triton 3.6 "
+    "(docs/guide/calibrate.md)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,9 @@ def _torch() -> Any:
         import triton  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"running steps needs {error.name}", remedy="pip install torch, and servetwin[kernels]"
+            f"running steps needs {error.name}",
+            remedy="from a clone: pip install -e '.[calibrate,kernels]', and a torch made for "
+            "Triton 3.6 (docs/guide/calibrate.md)",
         ) from None
     return torch
 

@@ -30,6 +30,7 @@ class MemoryFit:
         sources: by field.
         intervals: (least, most) of fields that are priors or vary.
         measured: fields measured on this very part.
+        pretended: fields that a dry run made up.
     """
 
     gpu: str
@@ -56,6 +57,7 @@ class MemoryFit:
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     intervals: Mapping[str, Interval] = field(default_factory=dict, hash=False, compare=False)
     measured: frozenset[str] = frozenset()
+    pretended: frozenset[str] = frozenset()
 
     @property
     def tlb_l1_reach_bytes(self) -> float | None:
@@ -97,9 +99,8 @@ _TRANSLATION_SIGNS = {
 }
 """Constants of translation, and whether more of them makes it cheaper."""
 
-CONSTANTS = tuple(
-    f.name for f in fields(MemoryFit) if f.name not in ("gpu", "sources", "intervals", "measured")
-)
+_ABOUT = ("gpu", "sources", "intervals", "measured", "pretended")
+CONSTANTS = tuple(f.name for f in fields(MemoryFit) if f.name not in _ABOUT)
 """What a profile may say in its parameters `memory`."""
 
 _COMMON_SOURCES = {

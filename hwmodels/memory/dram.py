@@ -1,5 +1,7 @@
 """What a read moves: lines, sectors, bytes from DRAM, and how much of its latency shows."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hwmodels.memory.layout import KvLayout
@@ -76,10 +78,44 @@ def tail_traffic(layout: KvLayout, tokens: int) -> Traffic:
     """
     if not 0 < tokens <= layout.block_tokens:
         raise ValueError(f"{tokens} tokens of a block of {layout.block_tokens}")
-    width = tokens * layout.row_bytes
+    return _rows_traffic(layout, tokens, layout.row_bytes)
+
+
+def decode_dram_bytes(layout: KvLayout, lengths: Iterable[int]) -> int:
+    """Return what one layer's attention of one decode step reads from DRAM, the L2 cold.
+
+    Whole sectors of the KV of each sequence, scales included. What its last block holds beyond
+    its last token stays there.
+
+    Args:
+        layout: of the pool.
+        lengths: KV tokens of each sequence.
+    """
+    rests: Counter[int] = Counter()
+    for length in lengths:
+        rests[layout.block_tokens] += length // layout.block_tokens
+        rests[length % layout.block_tokens] += 1
+    return sum(
+        times * layout.tensors * _block_bytes(layout, tokens)
+        for tokens, times in rests.items()
+        if tokens
+    )
+
+
+def _block_bytes(layout: KvLayout, tokens: int) -> int:
+    """Bytes moved for the first tokens of one tensor of one block, scales included."""
+    moved = tail_traffic(layout, tokens).moved_bytes
+    if layout.has_scales:
+        moved += _rows_traffic(layout, tokens, layout.row_scale_bytes).moved_bytes
+    return moved
+
+
+def _rows_traffic(layout: KvLayout, tokens: int, row_bytes: int) -> Traffic:
+    """What rows of the first tokens of one block move, those of all heads together."""
+    width = tokens * row_bytes
     if layout.arrangement == "NHD":
         return traffic(Segments(1, width * layout.kv_heads, width * layout.kv_heads))
-    return traffic(Segments(layout.kv_heads, layout.block_tokens * layout.row_bytes, width))
+    return traffic(Segments(layout.kv_heads, layout.block_tokens * row_bytes, width))
 
 
 def exposed_latency_s(latency_cycles: float, outstanding_loads: float, clock_hz: float) -> float:

@@ -13,14 +13,21 @@ from hwmodels.memory.constants import CONSTANTS, MemoryFit
 from hwmodels.memory.published import H100, MEMORY_FITS, borrowed
 from hwmodels.profile import HardwareProfile, ProfileError, find_shipped, open_profile
 
+PRETENDED = "pretended: dry run of a hardware profile"
+"""Source of constants that nobody measured, though a profile holds them."""
 
-def memory_fit(gpu: str, parameters: Mapping[str, Any] | None = None) -> MemoryFit:
+
+def memory_fit(
+    gpu: str, parameters: Mapping[str, Any] | None = None, *, pretended: bool = False
+) -> MemoryFit:
     """Return the constants of a GPU, with what a profile measured in their place.
 
     Args:
         gpu: its name; one that is not in the table borrows H100's, none of it measured.
         parameters: a profile's `parameters["memory"]`: constants by name. None as a value
             leaves the table's.
+        pretended: that profile is a dry run's: what it says was never measured, and may be
+            anything that was thought possible without it.
 
     Raises:
         ProfileError: a name or a value that is none.
@@ -33,12 +40,31 @@ def memory_fit(gpu: str, parameters: Mapping[str, Any] | None = None) -> MemoryF
         if name not in CONSTANTS:
             raise ProfileError(f"memory parameter {name!r} of {gpu}: no such constant")
     values = {name: _value(name, value, gpu) for name, value in given.items()}
+    if pretended:
+        return _pretended(known, values)
     return replace(
         known,
         **values,
         sources={**known.sources, **dict.fromkeys(values, "measured: hardware profile")},
         intervals={k: v for k, v in known.intervals.items() if k not in values},
         measured=known.measured | values.keys(),
+    )
+
+
+def _pretended(known: MemoryFit, values: Mapping[str, Any]) -> MemoryFit:
+    """Return pretended constants: each with the interval it had, made to hold it too."""
+    intervals = dict(known.intervals)
+    for name, value in values.items():
+        before = known.interval_of(name)
+        if before is not None and isinstance(value, int | float):
+            intervals[name] = min(before[0], float(value)), max(before[1], float(value))
+    return replace(
+        known,
+        **values,
+        sources={**known.sources, **dict.fromkeys(values, PRETENDED)},
+        intervals=intervals,
+        measured=known.measured - values.keys(),
+        pretended=frozenset(values),
     )
 
 
@@ -64,7 +90,9 @@ def memory_fit_for(
     if given is None:
         path = find_shipped(gpu, engine, version) or find_shipped(gpu, "vllm")
         given = None if path is None else open_profile(path)
-    return memory_fit(gpu, None if given is None else given.parameters.get("memory"))
+    if given is None:
+        return memory_fit(gpu)
+    return memory_fit(gpu, given.parameters.get("memory"), pretended=given.pretended)
 
 
 _WHOLE = ("page_bytes", "tlb_entry_pages", "tlb_l1_entries")

@@ -48,7 +48,11 @@ class StoragePoint:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """What was found at a point: seconds of one block, and bytes/s of all in flight together."""
+    """What was found at a point: seconds of one block, and bytes/s of all in flight together.
+
+    One at a time, bytes/s are those of the blocks' own seconds. With several in flight they are
+    by the clock, what the threads do between two blocks included.
+    """
 
     point: StoragePoint
     operations: int
@@ -117,6 +121,8 @@ def run_point(files: BlockFiles, point: StoragePoint, box_s: float) -> StorageRo
 
 def _row(point: StoragePoint, seconds: list[float], took_s: float) -> StorageRow:
     ordered = sorted(seconds)
+    if point.queue_depth == 1:
+        took_s = math.fsum(ordered)
     return StorageRow(
         point=point,
         operations=len(ordered),

@@ -17,6 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kernels.needed import check_modules
+
+if __name__ == "__main__":  # before the imports that would end in a traceback
+    check_modules("python -m kernels.probes.collectives", ("numpy", "torch"))
+
 import numpy as np
 import torch
 import torch.distributed as dist

@@ -230,14 +230,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/gpu_check.sh", description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="pretend every time")
     parser.add_argument("--seed", type=int, default=None, help="of inputs; without it a fresh one")
+    parser.add_argument(
+        "--partial", action="store_true", help="run what can be run with the modules there are"
+    )
     asked = parser.parse_args(arguments)
     out = Path(os.environ.get("OUT") or ROOT / "out" / "gpu_check").absolute()
-    problem = _claim(out)
+    environment = modules.environment(out, ROOT)
+    # Before the folder is emptied of what an earlier check found.
+    problem = _cannot_run(asked, environment) or _claim(out)
     if problem:
-        print(f"error: OUT {out}: {problem}", file=sys.stderr)
+        print(f"error: {problem}", file=sys.stderr)
         return 2
     seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
-    environment = modules.environment(out, ROOT)
     missing = modules.provide(out, environment)
     if missing:
         print(f"Missing modules: {', '.join(sorted(missing))}.", flush=True)
@@ -249,7 +253,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _finish(check, lines, seed)
 
 
-_OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation.json")
+def _cannot_run(asked: argparse.Namespace, environment: dict[str, str]) -> str:
+    """Return why nothing should be begun, or ""."""
+    lacking = modules.lacking(environment)
+    if lacking and not asked.partial:
+        return (
+            f"{sys.executable} lacks {', '.join(lacking)}; name another interpreter in PYTHON, or "
+            "a folder of wheels in SERVETWIN_WHEELS, or give --partial"
+        )
+    if not asked.dry_run and not modules.sees_gpu(environment):
+        return "PyTorch sees no CUDA GPU; run it on a GPU machine, or try it with --dry-run"
+    return ""
+
+
+_OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation*.json")
 
 
 _MARK = "gpu-check"
@@ -261,11 +278,11 @@ def _claim(out: Path) -> str:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()) and not (out / _MARK).exists():
-            return "holds files that no check wrote; name an empty folder, or a new one"
+            return f"OUT {out}: holds files that no check wrote; name an empty folder, or a new one"
         (out / _MARK).write_text("scripts/gpu_check.sh removes its older files here\n")
         _clear(out)
     except OSError as error:
-        return f"cannot be used ({error.strerror or error})"
+        return f"OUT {out}: cannot be used ({error.strerror or error})"
     return ""
 
 

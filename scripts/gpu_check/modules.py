@@ -42,6 +42,10 @@ _FIND = (
     "import importlib.util, sys; "
     "print(*[n for n in sys.argv[1:] if importlib.util.find_spec(n) is None])"
 )
+_SEES = (
+    "import importlib.util, sys; importlib.util.find_spec('torch') or sys.exit(0); "
+    "import torch; sys.exit(not torch.cuda.is_available())"
+)
 _INSTALL_LIMIT_S = 60
 
 
@@ -70,6 +74,24 @@ def provide(out: Path, variables: dict[str, str]) -> list[str]:
         except (OSError, subprocess.TimeoutExpired) as error:
             print(f"wheels could not be installed: {error}", flush=True)
     return _that_matter(_missing(variables))
+
+
+def lacking(variables: dict[str, str]) -> list[str]:
+    """Return modules that steps need, that are missing and that no folder of wheels has."""
+    folder = variables.get("SERVETWIN_WHEELS")
+    return [
+        name
+        for name in _that_matter(_missing(variables))
+        if not folder or not _wheels_of(Path(folder), _WHEELS[name])
+    ]
+
+
+def sees_gpu(variables: dict[str, str]) -> bool:
+    """Whether PyTorch sees a GPU; also true where PyTorch is yet to come from its wheel."""
+    told = subprocess.run(  # noqa: S603  our own command
+        [sys.executable, "-c", _SEES], env=variables, capture_output=True, check=False
+    )
+    return told.returncode == 0
 
 
 def _missing(variables: dict[str, str]) -> list[str]:

@@ -103,11 +103,33 @@ def test_too_much_shared_memory_is_reported(reported):
 def test_a_problem_fails_the_command(monkeypatch, capsys):
     from kernels import compiling
 
-    row = compiling.Resources("some", "tile", 90, problem="spills 8 bytes a thread")
-    monkeypatch.setattr(compiling, "compile_all", lambda kernels, capability: iter([row]))
+    row = compiling.Resources("some", "tile", 90, 40, 2048, 8, problem="spills 8 bytes a thread")
+    none = compiling.Resources("other", "tile", 90, problem="does not compile: an error")
+    monkeypatch.setattr(compiling, "compile_all", lambda kernels, capability: iter([row, none]))
     monkeypatch.setattr(sys, "argv", ["compiling", "--capability", "90"])
     assert compiling.main() == 1
-    assert "spills 8 bytes a thread" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "spills 8 bytes a thread" in told
+    assert told.splitlines()[-1] == (
+        "1 of 2 compiled for sm_90, 1 spill, largest shared memory 2,048 B of 232,448 (some tile)"
+    )
+
+
+@pytest.mark.parametrize("name", ["checking", "compiling", "probes.collectives"])
+def test_without_torch_or_triton_a_command_says_so_in_one_line(name):
+    # An interpreter without site packages has neither.
+    told = subprocess.run(
+        [sys.executable, "-S", "-m", f"kernels.{name}"],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.count("\n") == 1
+    assert f"python -m kernels.{name} needs numpy and torch" in told.stderr
+    assert "; from a clone: pip install -e '.[kernels]'" in told.stderr
 
 
 def test_a_type_left_out_is_named():

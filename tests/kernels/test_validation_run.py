@@ -16,8 +16,7 @@ from calibrate.validation.shapes import RankShapes, shrunk
 from calibrate.validation.step_run import StepRun, step_inputs
 from hwmodels.gpus import GPUS
 from twin.cli.running import run
-from twin.load import load_policy
-from twin.validation import read_verdict
+from twin.validation import read_verdict, verdict_path
 
 SHAPES = shrunk(
     RankShapes(32, 4096, 32, 8, 128, 14336, 128256, qk_norm=False, block_tokens=16, kv_dtype="bf16")
@@ -177,8 +176,8 @@ def test_the_command_stores_a_pretended_verdict_beside_the_policy(tmp_path, caps
     printed = capsys.readouterr().out
     assert printed.startswith("DRY RUN: measured times are pretended")
     assert "Verdict: pretended" in printed
-    verdict = read_verdict(policy)
-    assert verdict is not None
-    assert verdict.model_dump(mode="json") == json.loads(told.read_text())
-    assert verdict.verdict == "pretended"
-    assert not verdict.holds_for(load_policy(policy))
+    verdict = json.loads((tmp_path / "p.validation-dry-run.json").read_text())
+    assert verdict == json.loads(told.read_text())
+    assert verdict["verdict"] == "pretended"
+    assert read_verdict(policy) is None
+    assert not verdict_path(policy).exists()

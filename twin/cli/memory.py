@@ -59,7 +59,7 @@ def _explained(console: Any, name: str, assignments: list[str], out: str | None)
     from twin.load import load_scenario
     from twin.load.overrides import parse_assignments
     from twin.memory.explanation import explain
-    from twin.report.memory import print_memory
+    from twin.report.memory import notes_of, print_memory
 
     found = explain(load_scenario(name, parse_assignments(assignments)))
     print_memory(console, found)
@@ -67,7 +67,7 @@ def _explained(console: Any, name: str, assignments: list[str], out: str | None)
         from twin.report.memory_page import memory_page, memory_svg
 
         write_text(out, memory_svg(found) if out.endswith(".svg") else memory_page(found))
-    return found.as_dict()
+    return {**found.as_dict(), "notes": notes_of(found)}
 
 
 def _check_out(out: str | None, scenario: str | None, json_file: str | None) -> None:

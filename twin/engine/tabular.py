@@ -34,7 +34,7 @@ def to_pandas(result: SimulationResult) -> tuple[Any, Any]:
         import pandas as pd
     except ImportError:
         raise ServetwinError(
-            "DataFrames need pandas; install it with `pip install 'servetwin[pandas]'`"
+            "DataFrames need pandas; install it with `pip install pandas`"
         ) from None
     frames = []
     for table in (result.requests, result.steps):

@@ -13,8 +13,13 @@ def example_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def find_scenario(path: str | Path) -> Path:
-    """Return a scenario's file: `path` itself, or the built-in example of that name."""
+def find_scenario(path: str | Path, what: str = "scenario file") -> Path:
+    """Return a scenario's file: `path` itself, or the built-in example of that name.
+
+    Args:
+        path: as the user gave it.
+        what: how errors call what is missing.
+    """
     candidate = Path(path)
     if not str(path).isprintable() or not str(path):
         raise InputError("is not a usable path", where=repr(str(path))[:200])
@@ -28,4 +33,4 @@ def find_scenario(path: str | Path) -> Path:
         return FOLDER / f"{path}.yaml"
     looks_like_name = candidate.suffix == "" and candidate.parent == Path(".")
     remedy = remedy_for(str(path), names) if looks_like_name else "check the path"
-    raise InputError("no such scenario file", where=str(path), remedy=remedy)
+    raise InputError(f"no such {what}", where=str(path), remedy=remedy)

@@ -1,7 +1,7 @@
 """Where the KV of a scenario lies: what cannot be simulated, and what its seconds rest on."""
 
 from hwmodels.given import GivenProfile
-from hwmodels.memory.fits import memory_fit_for
+from hwmodels.memory.fits import MemoryFit, memory_fit_for
 from hwmodels.memory.tlb import missing
 from hwmodels.profile import HardwareProfile, ProfileError
 from twin.errors import InputError
@@ -38,8 +38,7 @@ def layout_notes(file: ScenarioFile, given: GivenProfile | None) -> list[str]:
         fit = memory_fit_for(file.gpu, engine.name, engine.version, profile)
     except ProfileError as error:
         raise InputError(str(error), where="profile") from None
-    priors = [name for name in _DECIDING if name not in fit.measured]
-    rest = f"of {file.gpu} nobody measured {', '.join(priors)}" if priors else "all measured"
+    rest = _rest_on(file.gpu, fit)
     unknown = missing(fit)
     if unknown:
         rest += f"; unknown and not charged: {', '.join(unknown)}"
@@ -47,3 +46,14 @@ def layout_notes(file: ScenarioFile, given: GivenProfile | None) -> list[str]:
         f"KV layout {spec.pools}, {spec.order}: address translation is added to attention where "
         f"it outlasts the kernel, and counts as HBM; {rest} (`twin memory` gives the interval)."
     ]
+
+
+def _rest_on(gpu: str, fit: MemoryFit) -> str:
+    """Return which deciding constants nobody measured, and which a dry run made up."""
+    pretended = [name for name in _DECIDING if name in fit.pretended]
+    priors = [name for name in _DECIDING if name not in fit.measured and name not in pretended]
+    parts = [
+        *([f"of {gpu} nobody measured {', '.join(priors)}"] if priors else []),
+        *([f"pretended by a dry run: {', '.join(pretended)}"] if pretended else []),
+    ]
+    return "; ".join(parts) or "all measured"

@@ -5,6 +5,7 @@ from typing import Any
 
 from hwmodels.memory.constants import MemoryFit
 from hwmodels.memory.layout import KvLayout
+from hwmodels.provenance import decode_kv_dtypes
 from twin.engine.engines import engine_costs
 from twin.engine.kv_layout import layout_of, memory_fit_of
 from twin.errors import InputError
@@ -34,6 +35,7 @@ class MemoryExplanation:
         fit: constants of the GPU.
         rows: by block size, then dtype.
         shares: where bytes go, in the order of `rows`: share by kind.
+        pretended: durations and what is told of the GPU come from a dry run's profile.
         notes: what was left out.
     """
 
@@ -47,6 +49,7 @@ class MemoryExplanation:
     fit: MemoryFit
     rows: tuple[MemoryRow, ...]
     shares: tuple[dict[str, float], ...]
+    pretended: bool
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,6 +69,7 @@ class MemoryExplanation:
             "gpu": self.gpu,
             "tp": self.tp,
             "kv_dtype": self.kv_dtype,
+            "pretended": self.pretended,
             "layout": {**asdict(layout), **facts},
             "batch": {"seqs": self.batch.seqs, "kv_tokens": self.batch.tokens},
             "constants": {
@@ -116,6 +120,7 @@ def explain(scenario: Scenario) -> MemoryExplanation:
         fit=fit,
         rows=tuple(memory_row(layout, dtype, batch, by) for dtype, layout in layouts),
         shares=tuple(_shares(layout, batch) for _, layout in layouts),
+        pretended=scenario.profile is not None and scenario.profile.pretended,
         notes=notes,
     )
 
@@ -141,9 +146,27 @@ def _layouts(
             found.append((dtype, _layout(scenario, pool)))
     if scenario.arch.sliding_window is not None and scenario.arch.num_sliding_layers:
         notes["rows are of a full-attention layer; sliding-window layers read less"] = None
+    notes |= dict.fromkeys(_kernel_notes(scenario))
     if len(scenario.pools) > 1:
         notes[f"of {len(scenario.pools)} kinds of replicas, the first"] = None
     return found, tuple(notes)
+
+
+def _kernel_notes(scenario: Scenario) -> list[str]:
+    """Say of which KV dtypes no table holds the kernel's time, and where it comes from then."""
+    engine, own = scenario.file.engine, scenario.profile
+    held = decode_kv_dtypes(
+        scenario.gpu.name, engine.name, engine.version, own.profile if own else None
+    )
+    if not held:
+        return ["kernel us: by the physics form, no table of this GPU holds decode attention"]
+    lacking = ", ".join(dtype for dtype in KV_DTYPES if dtype not in held)
+    if not lacking:
+        return []
+    return [
+        f"kernel us of {lacking}: no table of this GPU holds it; the physics form for its bytes, "
+        "corrected as bf16's table is, without what unpacking takes"
+    ]
 
 
 def _layout(scenario: Scenario, pool: KvPool) -> KvLayout:

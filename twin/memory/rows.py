@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hwmodels.memory.dram import block_sector_efficiency
+from hwmodels.memory.dram import block_sector_efficiency, decode_dram_bytes
 from hwmodels.memory.fits import MemoryFit
 from hwmodels.memory.layout import KvLayout
 from hwmodels.memory.paging import KAPPA_MOST, least_kappa
@@ -22,11 +22,14 @@ class MemoryRow:
         block_bytes: over all layers of a rank, scales included.
         fragment_bytes: the largest piece of a block in one place.
         bytes_per_page_visit: what a kernel reads of a block in one place.
+        dram_bytes_per_token: what the kernel reads from DRAM, by KV token: whole sectors, scales
+            included, held but empty tails left out.
         sector_efficiency: useful share of the sectors that cross from L2 to SM.
         tail_waste: empty share of the blocks held.
         pages: pages of 2 MiB that attention touches.
         l1_misses, l2_misses, walks: TLB look-ups that miss each level.
-        kernel_s: attention over KV that lies well.
+        kernel_s: attention over KV that lies well; `kernel_source` says how it was obtained
+            (table, interpolated, physics, extrapolated).
         added_s: what translation adds; `added_least_s` and `added_most_s` within the intervals
             of what nobody measured.
         kappa_least, kappa_most: bounds of paged over contiguous time; None: unknown.
@@ -38,6 +41,7 @@ class MemoryRow:
     block_bytes: int
     fragment_bytes: int
     bytes_per_page_visit: int
+    dram_bytes_per_token: float
     sector_efficiency: float
     tail_waste: float
     pages: float
@@ -45,6 +49,7 @@ class MemoryRow:
     l2_misses: float
     walks: float
     kernel_s: float
+    kernel_source: str
     added_s: float
     added_least_s: float
     added_most_s: float
@@ -63,18 +68,19 @@ class Pricing:
     arch: ModelArch
     tp: int
 
-    def decode_s(self, batch: DecodeBatch, kv_dtype: str) -> float:
-        """Return one full-attention layer's decode over KV that lies well."""
+    def decode_s(self, batch: DecodeBatch, kv_dtype: str) -> tuple[float, str]:
+        """Return one full-attention layer's decode over KV that lies well, and its source."""
         layers = AttentionLayers(self.arch, kv_dtype, self.tp)
         op = layers.decode(batch.seqs, batch.tokens, int(batch.lengths.max()))[0]
         repeat = layers.groups[0][1]
-        return self.cost_model.cost(op).seconds / repeat
+        cost = self.cost_model.cost(op)
+        return cost.seconds / repeat, cost.source.value
 
 
 def memory_row(layout: KvLayout, kv_dtype: str, batch: DecodeBatch, by: Pricing) -> MemoryRow:
     """Return what a layout means for a batch."""
     blocks = batch.blocks(layout.block_tokens)
-    kernel_s = by.decode_s(batch, kv_dtype)
+    kernel_s, kernel_source = by.decode_s(batch, kv_dtype)
     found = translation(layout, blocks, by.fit, by.clock_hz)
     least, most = (
         translation(layout, blocks, fit, by.clock_hz).added_s(kernel_s) for fit in by.fit.extremes()
@@ -85,6 +91,7 @@ def memory_row(layout: KvLayout, kv_dtype: str, batch: DecodeBatch, by: Pricing)
         block_bytes=layout.block_bytes,
         fragment_bytes=layout.fragment_bytes,
         bytes_per_page_visit=layout.bytes_per_page_visit,
+        dram_bytes_per_token=decode_dram_bytes(layout, batch.lengths.tolist()) / batch.tokens,
         sector_efficiency=block_sector_efficiency(layout),
         tail_waste=batch.tail_waste(layout.block_tokens),
         pages=found.visits.pages,
@@ -92,6 +99,7 @@ def memory_row(layout: KvLayout, kv_dtype: str, batch: DecodeBatch, by: Pricing)
         l2_misses=found.l2_misses,
         walks=found.walks,
         kernel_s=kernel_s,
+        kernel_source=kernel_source,
         added_s=found.added_s(kernel_s),
         added_least_s=least,
         added_most_s=most,

@@ -24,7 +24,7 @@ from twin.report.terminal import (
     source_sentence,
 )
 from twin.report.timelines import kv_over_time, queue_over_time, steps_over_time
-from twin.report.verdict import bound_sentence, verdict
+from twin.report.verdict import bound_sentence, pretended_line, verdict
 
 MAX_TABLE_ROWS = 40
 """Most rows of the table under a chart; the Parquet files hold every row."""
@@ -52,8 +52,8 @@ def html_report(result: SimulationResult, summary: Mapping[str, Any]) -> str:
     charts = report_charts(result)
     title = name_of(result.inputs.get("name")) or "servetwin"
     body = [
-        _header(summary, result.inputs, title),
-        _figures(summary),
+        _header(summary, result, title),
+        _figures(summary, result.notes),
         *map(figure, charts),
         notes_section([*([GROWING] if summary["queue_grows"] else []), *result.notes]),
         _scenario(result.inputs),
@@ -103,16 +103,18 @@ def report_charts(result: SimulationResult) -> list[Chart]:
     ]
 
 
-def _header(summary: Mapping[str, Any], inputs: Mapping[str, Any], title: str) -> str:
+def _header(summary: Mapping[str, Any], result: SimulationResult, title: str) -> str:
     kind = {True: "meets", False: "misses"}.get(summary["slo_met"], "open")
+    dry = pretended_line(result.notes)
+    warning = f'<p class="verdict open">{_prose(dry)}</p>' if dry else ""
     return (
-        f"<header><h1>{escaped(title)}</h1>"
+        f"<header><h1>{escaped(title)}</h1>{warning}"
         f'<p class="verdict {kind}">{_prose(verdict(summary))}</p>'
-        f'<p class="setup">{escaped(setup_line(inputs))}</p></header>'
+        f'<p class="setup">{escaped(setup_line(result.inputs))}</p></header>'
     )
 
 
-def _figures(summary: Mapping[str, Any]) -> str:
+def _figures(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
     columns = ["mean", *(f"p{q}" for q in PERCENTILES)]
     head = ["Latency", *(c if c == "mean" else c.upper() for c in columns)]
     rows = [
@@ -123,7 +125,7 @@ def _figures(summary: Mapping[str, Any]) -> str:
         f"<dt>{escaped(what)}</dt><dd>{_prose(figures)}</dd>"
         for what, figures in figure_rows(summary)
     )
-    sentences = " ".join(filter(None, (bound_sentence(summary), source_sentence(summary))))
+    sentences = " ".join(filter(None, (bound_sentence(summary), source_sentence(summary, notes))))
     return (
         f"<section><h2>Figures</h2>{table(head, rows, 'Latencies of the run')}"
         f"<dl>{facts}</dl><p>{_prose(sentences)}</p></section>"

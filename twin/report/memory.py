@@ -15,14 +15,19 @@ from twin.report.numbers import MISSING, count, percent, significant
 from twin.units import format_bytes
 
 SIZE_HEADINGS = (
-    "block", "KV", "block bytes", "fragment", "page visit", "sectors", "tail", "capacity",
+    "block", "KV", "block bytes", "fragment", "page visit", "DRAM B/token", "sectors", "tail",
+    "capacity",
 )  # fmt: skip
 STEP_HEADINGS = (
     "block", "KV", "pages", "L1 misses", "L2 misses", "walks", "kernel us", "added us", "paging",
 )  # fmt: skip
 
-SIZES = "Sizes, and the useful share of sectors"
+SIZES = "Sizes, what one layer reads from DRAM, and the useful share of sectors"
 STEP = "Attention of one layer in one decode step"
+SHARES = "Where KV bytes go (% of all five kinds together, one layer)"
+PRETENDED = (
+    "Durations and constants are pretended: the profile comes from a dry run, nothing was measured."
+)
 
 _SHADES = (" ", "░", "▒", "▓", "█")
 _CONSTANTS = {
@@ -31,6 +36,10 @@ _CONSTANTS = {
     "walkers": "walkers",
     "dram_cycles": "DRAM latency",
 }
+
+
+NOT_IN_POLICIES = ("int4",)
+"""KV dtypes of rows that no engine's policy can have."""
 
 
 def print_memory(console: Console, found: MemoryExplanation) -> None:
@@ -59,6 +68,7 @@ def facts_lines(found: MemoryExplanation) -> list[str]:
     layout, batch = found.layout, found.batch
     return [
         f"{found.name} · {found.llm} · {found.gpu} · tp {found.tp}",
+        *([PRETENDED] if found.pretended else []),
         f"KV layout: {layout.pools}, {layout.order}, {found.kv_dtype}, blocks of "
         f"{layout.block_tokens} tokens: {format_bytes(layout.block_bytes)} a block, "
         f"{format_bytes(layout.fragment_bytes)} of it in one place, "
@@ -67,7 +77,34 @@ def facts_lines(found: MemoryExplanation) -> list[str]:
         f"reaches over {format_bytes(layout.slab_bytes)}.",
         f"Batch: the first {batch.seqs:,} of {batch.known:,} requests known at the start, halfway "
         f"through their answers, {batch.tokens:,} KV tokens.",
+        *_fewest(found.rows),
     ]
+
+
+def _fewest(rows: Sequence[MemoryRow]) -> list[str]:
+    """Name the rows that read fewest bytes from DRAM, and those of dtypes that a policy may have.
+
+    No sentence where there are no rows.
+    """
+    allowed = [row for row in rows if row.kv_dtype not in NOT_IN_POLICIES]
+    said = list(dict.fromkeys(_fewest_of(some) for some in (rows, allowed) if some))
+    if not said:
+        return []
+    rest = f" Of dtypes that a policy may have: {said[1]}." if len(said) > 1 else ""
+    return [f"Fewest bytes from DRAM for a KV token and layer: {said[0]}.{rest}"]
+
+
+def _fewest_of(rows: Sequence[MemoryRow]) -> str:
+    least = min(row.dram_bytes_per_token for row in rows)
+    dtypes: dict[str, list[str]] = {}
+    for row in rows:
+        if row.dram_bytes_per_token == least:
+            dtypes.setdefault(row.kv_dtype, []).append(str(row.block_tokens))
+    by_sizes: dict[str, list[str]] = {}
+    for dtype, sizes in dtypes.items():
+        by_sizes.setdefault(", ".join(sizes), []).append(dtype)
+    names = [f"{' and '.join(of)} in blocks of {sizes}" for sizes, of in by_sizes.items()]
+    return f"{count(least)} B, {' or '.join(names)}"
 
 
 def size_cells(rows: Sequence[MemoryRow]) -> list[list[str]]:
@@ -79,6 +116,7 @@ def size_cells(rows: Sequence[MemoryRow]) -> list[list[str]]:
             format_bytes(row.block_bytes),
             format_bytes(row.fragment_bytes),
             format_bytes(row.bytes_per_page_visit),
+            count(row.dram_bytes_per_token),
             percent(row.sector_efficiency),
             percent(row.tail_waste),
             count(row.capacity_tokens),
@@ -107,7 +145,7 @@ def step_cells(rows: Sequence[MemoryRow]) -> list[list[str]]:
 
 def notes_of(found: MemoryExplanation) -> list[str]:
     """Return what to keep in mind, the constants nobody measured first."""
-    fit, notes = found.fit, []
+    fit, notes = found.fit, [PRETENDED] if found.pretended else []
     for name, title in _CONSTANTS.items():
         if name in fit.measured:
             continue
@@ -118,12 +156,12 @@ def notes_of(found: MemoryExplanation) -> list[str]:
         text = f"{title} {_quantity(name, value)}"
         if interval[0] < interval[1]:
             text += f" ({_quantity(name, interval[0])} to {_quantity(name, interval[1])})"
-        notes.append(f"{text}: not measured on {found.gpu}; {fit.source_of(name)}")
+        said = f"not measured on {found.gpu}; {fit.source_of(name)}"
+        notes.append(f"{text}: {'pretended by a dry run' if name in fit.pretended else said}")
     notes.append("added us: at the constants above, and in brackets at the ends of their intervals")
     if any(row.kv_dtype == "int4" for row in found.rows):
         notes.append(
-            "int4: groups of 32 with scale and zero point; the kernel's time is that of its bytes, "
-            "nobody's tables hold it, and pages of scales are not counted"
+            "int4: groups of 32 with scale and zero point; pages of scales are not counted"
         )
     return [*notes, *found.notes]
 
@@ -148,7 +186,7 @@ def _kappa(row: MemoryRow) -> str:
 
 def _heat_map(found: MemoryExplanation) -> Table:
     """Shares by kind, darker where more; the shade is told by its character too."""
-    table = Table(title="Where KV bytes go (% of one layer's)", title_justify="left")
+    table = Table(title=SHARES, title_justify="left")
     table.add_column("block", justify="right")
     table.add_column("KV")
     for kind in BYTE_KINDS:

@@ -41,8 +41,10 @@ def bytes_heat_map(found: MemoryExplanation) -> Chart:
         f"{best[0].block_tokens} ({percent(best[1]['useful'])})."
     )
     caption = (
-        "Useful KV and scales are read. The tail is held and empty. Sector waste crosses from the "
-        "L2 beside what is needed. Tile padding is computed and masked, not read."
+        "Each row is divided by the sum of its five kinds: shares of two rows are no traffic to "
+        "compare, bytes from DRAM are in the table. Useful KV and scales are read. The tail is "
+        "held and empty. Sector waste crosses from the L2 beside what is needed. Tile padding is "
+        "computed and masked, not read."
     )
     spec = unit_chart(title, alt, rows, {"layer": _layers(rows)})
     spec["height"] = _ROW_HEIGHT * len(found.rows)

@@ -10,7 +10,7 @@ from rich.text import Text
 from twin.report.clients import client_rows
 from twin.report.latencies import PERCENTILES
 from twin.report.numbers import MISSING, count, percent, seconds, significant
-from twin.report.verdict import bound_sentence, verdict
+from twin.report.verdict import bound_sentence, pretended_line, verdict
 
 LATENCIES = {
     "ttft_s": "TTFT",
@@ -53,13 +53,15 @@ def terminal_report(
     """
     # The word says what the colour says: colour is never the only cue.
     style = {True: "bold blue", False: "bold dark_orange"}.get(summary["slo_met"], "bold")
-    parts: list[RenderableType] = [Text(verdict(summary), style=style)]
+    dry = pretended_line(notes)
+    parts: list[RenderableType] = [Text(dry, style="bold")] if dry else []
+    parts.append(Text(verdict(summary), style=style))
     title = setup_line(inputs)
     if title:
         parts.append(Text(title, style="dim"))
     parts += [Text(""), _latency_table(summary), Text(""), _figures(summary)]
     parts += [Text(""), Text(bound_sentence(summary))]
-    sources = source_sentence(summary)
+    sources = source_sentence(summary, notes)
     if sources:
         parts.append(Text(sources))
     if summary["queue_grows"]:
@@ -110,11 +112,15 @@ def name_of(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def source_sentence(summary: Mapping[str, Any]) -> str:
-    """Return how the step durations were obtained, largest share first; empty if unknown."""
+def source_sentence(summary: Mapping[str, Any], notes: Sequence[str] = ()) -> str:
+    """Return how the step durations were obtained, largest share first; empty if unknown.
+
+    Points of a dry run are called pretended: `notes` tell.
+    """
     shares = sorted(summary["time_by_source"].items(), key=lambda item: -item[1])
     known = [f"{_SOURCE_WORDS.get(k, k)} {percent(v)}" for k, v in shares if v > 0]
-    return f"GPU time comes from: {', '.join(known)}." if known else ""
+    text = f"GPU time comes from: {', '.join(known)}." if known else ""
+    return text.replace("measured", "pretended") if pretended_line(notes) else text
 
 
 def _latency_table(summary: Mapping[str, Any]) -> Table:

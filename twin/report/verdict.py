@@ -1,8 +1,9 @@
 """The one sentence a report opens with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hwmodels.provenance import PRETENDED
 from twin.report.numbers import limit, percent, percentile_name, seconds
 
 _TITLES = {"ttft_s": "TTFT", "tpot_s": "TPOT"}
@@ -12,6 +13,12 @@ _BOUND_WORDS = {
     "link": "links between GPUs",
     "launch": "kernel launches (CPU)",
 }
+
+
+def pretended_line(notes: Sequence[str]) -> str:
+    """Return the line that goes before everything else if durations come from a dry run; or ""."""
+    found = any(PRETENDED in note for note in notes)
+    return f"DRY RUN: {PRETENDED}; nothing below forecasts anything." if found else ""
 
 
 def verdict(summary: Mapping[str, Any]) -> str:

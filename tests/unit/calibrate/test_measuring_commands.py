@@ -227,7 +227,13 @@ def test_bad_folders_and_files_are_one_line(refused, tmp_path, measured):
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"PK\x03\x04 nothing")
     assert "is not a hardware profile" in refused("plot", broken, "--out", "plots")
-    assert "no profile" in refused("plot", "none.npz", "--out", "plots")
+    assert "none.npz: no such file; check the path" in refused("plot", "none.npz", "--out", "plots")
+    assert "no profile 'none'; choose one of" in refused("plot", "none", "--out", "plots")
+    Path("mine-dry-run.npz").write_text("")
+    Path("main.npz").write_text("")
+    said = refused("plot", "mine.npz", "--out", "plots")
+    assert said == "error: mine.npz: no such file; did you mean 'mine-dry-run.npz'?\n"
+    assert "did you mean 'main.npz'" in refused("plot", "mian.npz", "--out", "plots")
     csv = measured / "measurements.csv"
     before = csv.read_bytes()
     assert "would replace the input" in refused("fit", measured, "--out", csv)

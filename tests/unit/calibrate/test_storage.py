@@ -57,6 +57,8 @@ def test_blocks_are_read_and_written_and_nothing_stays(tmp_path):
         assert row.operations >= 1
         assert 0 < row.seconds_median <= row.seconds_p90 <= row.seconds_p99
         assert row.bytes_per_s > 0
+        if row.point.queue_depth == 1:
+            assert row.bytes_per_s == pytest.approx(row.point.block_bytes / row.seconds_mean)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -191,7 +191,7 @@ def stored(policy, dry_run=False):
     verdict = verdict_of(
         dry_run=dry_run, policy=load_policy(policy).model_dump(exclude_none=True, mode="json")
     )
-    write_verdict(verdict, verdict_path(policy))
+    write_verdict(verdict, verdict_path(policy, dry_run=dry_run))
     return verdict
 
 
@@ -215,12 +215,13 @@ def test_a_policy_that_changed_has_no_verdict(policy):
     assert read_verdict(policy) is None
 
 
-def test_a_pretended_verdict_is_read_but_holds_for_nothing(policy):
+def test_a_pretended_verdict_never_takes_the_place_of_a_real_one(policy):
     stored(policy, dry_run=True)
-    found = read_verdict(policy)
-    assert found is not None
-    assert found.dry_run
-    assert not found.holds_for(load_policy(policy))
+    assert verdict_path(policy, dry_run=True).name == "prod.validation-dry-run.json"
+    assert read_verdict(policy) is None
+    real = stored(policy)
+    stored(policy, dry_run=True)
+    assert read_verdict(policy) == real
 
 
 @pytest.mark.parametrize(
@@ -246,22 +247,50 @@ def test_a_damaged_verdict_is_refused_in_one_line(policy, change, said):
 def test_a_scenario_may_stand_for_its_policy(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(yaml.safe_dump({**DATA, "policy": {"max_num_seqs": 32}}))
-    scenario, target = _load(str(path), None, None)
-    assert target == tmp_path / "s.validation.json"
-    write_verdict(verdict_of(policy={"max_num_seqs": 32}), target)
+    scenario, beside = _load(str(path), None, {})
+    assert verdict_path(beside) == tmp_path / "s.validation.json"
+    write_verdict(verdict_of(policy={"max_num_seqs": 32}), verdict_path(beside))
     assert read_verdict(path) is not None
     assert scenario.file.policy.max_num_seqs == 32
 
 
 def test_a_policy_needs_its_scenario_and_a_scenario_none(policy, tmp_path):
     with pytest.raises(InputError, match="is a policy; name its --scenario"):
-        _load(str(policy), None, None)
+        _load(str(policy), None, {})
     with pytest.raises(InputError, match="is a scenario itself"):
-        _load("chat-h100", "chat-h100", None)
-    scenario, target = _load(str(policy), "chat-h100", None)
+        _load("chat-h100", "chat-h100", {})
+    scenario, beside = _load(str(policy), "chat-h100", {})
     assert scenario.file.policy == load_policy(policy)
-    assert target == tmp_path / "prod.validation.json"
-    assert _load("chat-h100", None, None)[1] is None  # nothing is stored beside an example
+    assert verdict_path(beside) == tmp_path / "prod.validation.json"
+    assert "built-in" in _load("chat-h100", None, {})[1]  # nothing is stored beside an example
+
+
+def test_keys_that_are_set_count_in_the_digests(policy):
+    plain, _ = _load(str(policy), "chat-h100", {})
+    longer, beside = _load(str(policy), "chat-h100", {"workload.num_requests": 700})
+    assert beside == policy
+    assert len(longer.workload.source(np.random.SeedSequence(0), 8192).start()) == 700
+    assert content_digest(longer.as_dict()) != content_digest(plain.as_dict())
+    changed, why = _load(str(policy), "chat-h100", {"policy.max_num_seqs": 3})
+    assert changed.file.policy.max_num_seqs == 3
+    assert why == f"--set changed what {policy} says"
+    with pytest.raises(InputError, match="leave it out"):
+        _load(str(policy), "chat-h100", {"policy": "other.yaml"})
+
+
+def test_a_missing_policy_is_called_one(tmp_path):
+    with pytest.raises(InputError, match="no such policy file"):
+        _load(str(tmp_path / "none.yaml"), "chat-h100", {})
+
+
+def test_the_gpu_is_looked_for_before_anything_is_simulated(monkeypatch):
+    def no_gpu(_):
+        raise InputError("no GPU")
+
+    monkeypatch.setattr("calibrate.validation.validate.simulate", lambda _: pytest.fail("too late"))
+    asked = Asked(steps=16, seed=1, deadline_s=1e9, dry_run=False)
+    with pytest.raises(InputError, match="no GPU"):
+        validate_scenario(scenario_from(DATA), no_gpu, asked)
 
 
 def test_digests_tell_content_apart():

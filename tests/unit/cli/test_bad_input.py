@@ -97,7 +97,7 @@ def test_bad_keys_and_values(twin, assignment, says):
 def test_the_compiled_engine_without_numba(twin, monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     outcome = twin("simulate", "chat-h100", "--engine", "compiled")
-    assert_one_line(outcome, "needs numba", "servetwin[fast]")
+    assert_one_line(outcome, "needs numba", "pip install numba")
 
 
 @pytest.mark.parametrize(

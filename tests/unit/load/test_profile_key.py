@@ -1,6 +1,7 @@
 """The scenario key `profile`: kernels priced by a file of the user's own."""
 
 import importlib.util
+import io
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 
 from hwmodels.cost import given_cost_model
 from hwmodels.efficiency import EFFICIENCIES
@@ -22,6 +24,7 @@ from twin.load import load_scenario, scenario_from
 from twin.load.examples import FOLDER
 from twin.report.html import html_report, scenario_yaml
 from twin.report.metrics import summarise
+from twin.report.terminal import print_report
 
 FACTS = {
     "name": "rtx_3090",
@@ -205,7 +208,19 @@ def test_a_dry_run_is_taken_and_every_report_says_so(written):
     scenario = scenario_from(data(profile=str(written(profile(engine="dry-run")))))
     result = simulate(scenario)
     assert "durations are pretended" in result.notes[-1]
-    assert "durations are pretended" in html_report(result, summarise(result))
+    summary = summarise(result)
+    page = html_report(result, summary)
+    assert page.index("DRY RUN: durations are pretended") < page.index("the SLO")
+    console = Console(file=io.StringIO(), width=120)
+    print_report(console, summary, result.inputs, result.notes)
+    text = console.file.getvalue()
+    assert text.startswith("DRY RUN: durations are pretended")
+    assert "measured" not in text.partition("GPU time comes from")[2].partition("Note:")[0]
+
+
+def test_a_measured_profile_pretends_nothing(written):
+    result = simulate(scenario_from(data(profile=str(written(profile())))))
+    assert "retended" not in html_report(result, summarise(result))
 
 
 @pytest.mark.parametrize(

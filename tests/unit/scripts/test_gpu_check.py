@@ -225,7 +225,7 @@ def test_the_dry_run_goes_through(tmp_path):
     assert summary["dry_run"]
     assert not summary["green"]
     assert {outcome["status"] for outcome in summary["steps"].values()} == {RAN}
-    assert (tmp_path / "out" / "llama-8b.validation.json").exists()
+    assert (tmp_path / "out" / "llama-8b.validation-dry-run.json").exists()
 
 
 def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
@@ -244,6 +244,29 @@ def test_a_folder_of_an_earlier_check_is_emptied_of_it(tmp_path):
     assert gpu_check._claim(out) == ""
     assert not (out / "fit.json").exists()
     assert (out / "notes.txt").exists()
+
+
+def test_without_a_gpu_or_a_module_nothing_is_begun(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    assert gpu_check._claim(out) == ""
+    (out / "fit.json").write_text("{}")
+    monkeypatch.setenv("OUT", str(out))
+    monkeypatch.setattr(modules, "_missing", lambda _: [])
+    monkeypatch.setattr(modules, "_SEES", "raise SystemExit(1)")
+    assert gpu_check.main([]) == 2
+    assert "PyTorch sees no CUDA GPU" in capsys.readouterr().err
+    monkeypatch.setattr(modules, "_missing", lambda _: ["scipy", "mdurl"])
+    assert gpu_check.main(["--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert f"{sys.executable} lacks scipy; name another interpreter in PYTHON" in said
+    assert said.count("\n") == 1
+    assert (out / "fit.json").exists()
+
+
+def test_modules_with_a_wheel_are_not_lacking(tmp_path, monkeypatch):
+    monkeypatch.setattr(modules, "_missing", lambda _: ["scipy", "simpy"])
+    (tmp_path / "simpy-4.1.1-py3-none-any.whl").touch()
+    assert modules.lacking({"SERVETWIN_WHEELS": str(tmp_path)}) == ["scipy"]
 
 
 def test_a_file_in_place_of_the_folder_is_one_line(tmp_path, monkeypatch, capsys):

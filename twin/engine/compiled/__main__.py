@@ -10,7 +10,7 @@ from twin.load import load_scenario
 def main() -> None:
     """Run what makes numba compile every function."""
     if not is_installed():
-        sys.exit("error: numba is not installed; install servetwin[fast]")
+        sys.exit("error: numba is not installed; pip install numba")
     for recording in ("full", "sampled"):
         changes = {"workload.num_requests": 50, "recording": recording}
         simulate(load_scenario("chat-h100", changes), engine="compiled").steps.start_s.sum()

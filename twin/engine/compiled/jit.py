@@ -35,7 +35,7 @@ def check_installed() -> None:
     if not is_installed():
         raise InputError(
             "the compiled engine needs numba, which is not installed",
-            remedy="install servetwin[fast], or take the engine interpreted or fast",
+            remedy="make fast, or pip install numba; or take the engine interpreted or fast",
         )
 
 

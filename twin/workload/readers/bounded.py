@@ -44,7 +44,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                 yield plain
     except FileNotFoundError:
         raise InputError(
-            "no such file", where=where, remedy="paths count from the scenario's folder"
+            "no such file",
+            where=where,
+            remedy="paths in a scenario count from its folder, those of --set from the current one",
         ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(

@@ -52,6 +52,20 @@ def test_a_profile_goes_before_the_table():
     assert "walkers" not in fit.measured
 
 
+def test_what_a_dry_run_says_is_pretended_and_keeps_its_interval():
+    prior = MEMORY_FITS["h200_sxm"]
+    given = {"walk_cycles": 612.5, "tlb_l1_miss_cycles": 12.0, "stream_bytes_per_s": 4e12}
+    fit = memory_fit("h200_sxm", given, pretended=True)
+    assert fit.pretended == given.keys()
+    assert not fit.measured & given.keys()
+    assert fit.walk_cycles == 612.5
+    assert all(fit.source_of(name).startswith("pretended") for name in given)
+    assert fit.interval_of("walk_cycles") == prior.interval_of("walk_cycles") == (300, 700)
+    assert fit.interval_of("tlb_l1_miss_cycles") == (0, 12)
+    assert "l2_bytes_per_s" in fit.measured
+    assert not memory_fit("h200_sxm", given).pretended
+
+
 def test_speeds_by_class_come_with_text_keys_from_json():
     fit = memory_fit("a100_sxm", {"alignment_speed": {"16": 1.0, "8": 0.9, "4": 0.5, "2": 0.4}})
     assert fit.alignment_speed == {16: 1.0, 8: 0.9, 4: 0.5, 2: 0.4}

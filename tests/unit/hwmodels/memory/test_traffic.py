@@ -1,5 +1,7 @@
 """Sectors, lines and bytes that KV reads move: against counting addresses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from hwmodels.memory.access import head_rows, spread, strided
 from hwmodels.memory.dram import (
     block_sector_efficiency,
+    decode_dram_bytes,
     exposed_latency_s,
     head_traffic,
     loads_to_saturate,
@@ -111,3 +114,19 @@ def test_latency_is_shared_by_loads_in_flight():
 
 def test_strides_of_a_line_touch_one_each():
     assert np.unique(strided(9, 128, 64) // LINE_BYTES).size == 9
+
+
+@pytest.mark.parametrize("arrangement", ["NHD", "HND"])
+def test_a_step_reads_whole_blocks_and_the_used_part_of_last_ones_from_dram(arrangement):
+    plain = KvLayout(16, 2, 8, 128, 32, 100, arrangement=arrangement)
+    token = 2 * 8 * 256
+    assert decode_dram_bytes(plain, [16, 40, 7, 7]) == 70 * token
+    assert decode_dram_bytes(plain, []) == 0
+    assert decode_dram_bytes(replace(plain, tensors=1), [40]) == 20 * token
+
+
+def test_scales_and_cut_sectors_leave_dram_too():
+    int4 = KvLayout(16, 0.5, 1, 128, 32, 100, group_elements=32, scale_bytes=4)
+    # Rows of 64 B are whole sectors; scales of 16 B a token share them by two.
+    assert decode_dram_bytes(int4, [16]) == 2 * 16 * (64 + 16)
+    assert decode_dram_bytes(int4, [17]) == 2 * (16 * (64 + 16) + 64 + SECTOR_BYTES)
