@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -127,13 +128,19 @@ def _joined(plan: Plan, store: Store) -> Plan:
         if POPULATION not in kept:
             study.set_user_attr(POPULATION, plan.population)
         if PROBLEM not in kept:  # last: a study that has it is whole
-            study.set_metric_names([OBJECTIVES[name].title for name in plan.problem.objectives])
+            _name_metrics(study, [OBJECTIVES[name].title for name in plan.problem.objectives])
             study.set_user_attr(PROBLEM, facts)
         _check_length(store, study, plan.options.trials)
         population = study.user_attrs[POPULATION]
     return Plan(
         plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population)
     )
+
+
+def _name_metrics(study: optuna.Study, titles: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(titles)
 
 
 def _check_same(store: Store, facts: dict[str, Any]) -> None:
