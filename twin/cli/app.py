@@ -5,7 +5,16 @@ from typing import Annotated
 import typer
 
 from twin import __version__
-from twin.cli import capacity, catalogue, compare, conformance, memory, scenario, simulate
+from twin.cli import (
+    capacity,
+    catalogue,
+    compare,
+    conformance,
+    kv_dtype,
+    memory,
+    scenario,
+    simulate,
+)
 
 app = typer.Typer(
     name="twin",
@@ -18,6 +27,7 @@ app = typer.Typer(
 app.command("simulate")(simulate.simulate_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
+app.command("kv-dtype")(kv_dtype.kv_dtype_command)
 app.command("compare")(compare.compare_command)
 app.command("conformance")(conformance.conformance_command)
 app.command("models")(catalogue.models_command)

@@ -9,7 +9,7 @@ from twin.defaults import resolve
 from twin.errors import InputError
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, capacity_by_tp
 from twin.llm.engine_version import ENGINES, check_version
-from twin.load.resolve import find_arch
+from twin.load.inputs import find_arch
 from twin.load.validation import validate
 from twin.naming import lookup
 from twin.policy import EnginePolicy

@@ -12,20 +12,18 @@ from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
 from twin.llm.capacity import CapacityQuery, KvCapacity, capacity, smallest_fitting_tp
-from twin.llm.config_json import read_config
 from twin.llm.engine_version import check_version, default_gpu_memory_utilization, parse_version
 from twin.llm.layer_profiles import applies, layer_profile_for
 from twin.llm.lowering import Precision
-from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
-from twin.llm.quantization import resolve_dtypes
+from twin.llm.quantization import kv_dtype_refusal, resolve_dtypes
+from twin.load.inputs import Inputs, find_arch, read_inputs
 from twin.load.kv_layouts import check_layout, layout_notes
 from twin.load.pools import pool_files
-from twin.load.profile_file import find_gpu, read_profile_file
-from twin.naming import lookup
+from twin.load.profile_file import find_gpu
 from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, ScenarioPool
-from twin.workload.build import LoadedWorkload, load_traces
+from twin.workload.build import LoadedWorkload
 
 _SCHEDULER_VERSION = (0, 33, 0)
 _TRTLLM_PRIORITY = (1, 4, 0)
@@ -43,10 +41,25 @@ def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
         base: folder that relative paths in it start from.
         where: how errors name it.
     """
-    arch = find_arch(file.llm, base, f"{where}, llm")
+    find_arch(file.llm, base, f"{where}, llm")
     _check_engine(file, where)
-    workload = load_traces(file.workload, base)
-    given = read_profile_file(file, base, where)
+    return resolve_with(file, read_inputs(file, base, where=where), where=where)
+
+
+def resolve_with(file: ScenarioFile, inputs: Inputs, *, where: str) -> Scenario:
+    """Return the scenario of a file whose own files are read already.
+
+    Args:
+        file: the validated input; it may differ from the one that `inputs` were read for in
+            anything but the network, the profile and the traces that it names.
+        inputs: what its files hold.
+        where: how errors name it.
+
+    Raises:
+        InputError: its parts do not go together.
+    """
+    _check_engine(file, where)
+    arch, workload, given = inputs.arch, inputs.workload, inputs.given
     if file.cluster.pools is None:
         return _resolve(file, arch, workload, where, given)
     pools = tuple(
@@ -93,6 +106,9 @@ def _resolve(
     blocks = _num_gpu_blocks(file, query, budget, where)
     if file.engine.name == "vllm":
         _check_context_fits(policy, query, blocks, where)
+    refusal = kv_dtype_refusal(file.policy.kv_cache_dtype, arch, gpu.compute_capability)
+    if refusal is not None:
+        raise InputError(refusal, where=f"{where}: policy.kv_cache_dtype", remedy="choose another")
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )
@@ -114,32 +130,6 @@ def _resolve(
         layer_profile=layers,
         profile=given,
     )
-
-
-def find_arch(text: str, base: Path, where: str) -> ModelArch:
-    """Return a built-in network, or the one a `config.json` describes.
-
-    Args:
-        text: its name or path.
-        base: folder that a relative path starts from.
-        where: what named it, for messages.
-
-    Raises:
-        InputError: there is none, or the file cannot be used.
-    """
-    if text in MODELS:
-        return MODELS[text]
-    if "/" in text or text.endswith(".json"):
-        _check_not_a_hub_id(text, base, where)
-        return read_config(base / text)
-    return lookup(MODELS, text, "model", where=where)
-
-
-def _check_not_a_hub_id(text: str, base: Path, where: str) -> None:
-    """`Qwen/Qwen3-32B` is a name on a model hub; point to the built-in network of that name."""
-    known = None if (base / text).exists() or text.endswith(".json") else find_model(text)
-    if known is not None:
-        raise InputError(f"no file {text!r}", where=where, remedy=f"did you mean {known.name!r}?")
 
 
 def _check_engine(file: ScenarioFile, where: str) -> None:

@@ -68,7 +68,7 @@ def _validated(
         if isinstance(source.get("policy"), str):
             data = {**data, "policy": _policy_at(source["policy"], source is data, folder)}
     rest = {key: value for key, value in overrides.items() if not _is_policy_path(key, value)}
-    data = from_folder(_without_nulls(apply(data, rest)), folder)
+    data = from_folder(without_nulls(apply(data, rest)), folder)
     return validate(ScenarioFile, data, where)
 
 
@@ -84,7 +84,7 @@ def _check_kind(data: dict[str, Any], where: str) -> None:
         )
 
 
-def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:
+def without_nulls(data: dict[str, Any]) -> dict[str, Any]:
     """Leave out null keys: a section whose keys are all commented out reads as null."""
     kept = {key: value for key, value in data.items() if value is not None}
     policy = kept.get("policy")

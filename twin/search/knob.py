@@ -1,7 +1,7 @@
 """`Knob`: one thing an operator may turn, and which engine has it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Value = bool | int | float | str | None
 """What a knob is turned to; None: the engine's own default."""
@@ -44,9 +44,11 @@ class Knob:
     Attributes:
         key: dotted scenario key that it sets, as `--set` takes it.
         domain: what it may be turned to; a problem can narrow it.
-        engines: which engines' own configuration has it; empty: none has.
+        engines: which engines have it: no other one's scheduler heeds it.
         needs: values of other knobs under which it has an effect, by key; all must hold.
         lossy: whether it trades the quality of answers.
+        only: engines whose configuration has a value, of those values that not all of `engines`
+            have; empty: none, though their simulated schedulers know what it would do.
         about: what it does, in a few words.
     """
 
@@ -56,3 +58,4 @@ class Knob:
     about: str
     needs: Mapping[str, tuple[Value, ...]]
     lossy: bool = False
+    only: Mapping[Value, frozenset[str]] = field(default_factory=dict)

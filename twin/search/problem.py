@@ -1,10 +1,11 @@
 """`SearchProblem`: a scenario, what may vary in it and what is wanted of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from twin.scenario import ScenarioFile
-from twin.search.knob import Candidate, Knob
+from twin.search.knob import Candidate, Knob, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class SearchProblem:
         usd_per_gpu_hour: price of a GPU; None: cost is told in GPU-hours.
         search_share: share of a trace's time that trials see; the rest is kept for the winner.
         starts: candidates tried before anything is sampled; the first is `{}`.
+        dropped: why the other knobs are not, by key.
+        defaults: what each knob stands at in `{}`, engine's defaults filled in.
     """
 
     file: ScenarioFile
@@ -47,3 +50,5 @@ class SearchProblem:
     usd_per_gpu_hour: float | None = None
     search_share: float = 0.7
     starts: tuple[Candidate, ...] = ({},)
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict)
