@@ -34,7 +34,7 @@ in Python, `compiled` by numba, as far as it covers a deployment; `fast` is whic
 _WORTH_LOADING = 2_000
 """Requests from which on it pays to load compiled code (half a second)."""
 
-_WORTH_COMPILING = 100_000
+WORTH_COMPILING = 100_000
 """Requests from which on it pays to compile (some ten seconds on a fast machine, a minute on a
 slow one), where no earlier process has."""
 
@@ -137,7 +137,7 @@ def _cores(engine: str, source: RequestSource, file: ScenarioFile) -> CoreKind:
     compiled, cluster = engine == "compiled", file.cluster
     requests = source.expected_requests or 0
     if engine == "fast" and requests >= _WORTH_LOADING and is_installed():
-        compiled = requests >= _WORTH_COMPILING or is_kept()
+        compiled = requests >= WORTH_COMPILING or is_kept()
     scales = any(pool.autoscaler for pool in cluster.pools or ()) or bool(cluster.autoscaler)
     hears = source.hears_of_ends or cluster.failures is not None
     return CoreKind(engine != "reference", compiled, hears or scales, file.recording.stride)

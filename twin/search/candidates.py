@@ -1,5 +1,7 @@
 """From a candidate to a scenario file."""
 
+from typing import Any
+
 from twin.load.variant import variant
 from twin.scenario import ScenarioFile
 from twin.search.knob import Candidate, Value
@@ -14,7 +16,20 @@ def file_of(problem: SearchProblem, candidate: Candidate) -> ScenarioFile:
     Raises:
         InputError: its values do not go together.
     """
-    return variant(problem.file, candidate, where=problem.where)
+    changes: dict[str, Any] = dict(candidate)
+    kind = changes.pop(RETRY_KIND, None)
+    if kind is not None:
+        changes["clients.retry"] = _retry(problem.file, kind)
+    return variant(problem.file, changes, where=problem.where)
+
+
+def _retry(file: ScenarioFile, kind: Any) -> dict[str, Any]:
+    """Return a retry policy of another kind, with as many attempts and as long a delay."""
+    own: dict[str, Any] = (
+        {} if file.clients is None else file.clients.retry.model_dump(exclude_unset=True)
+    )
+    shared: dict[str, Any] = {k: own[k] for k in ("max_attempts", "delay_s") if k in own}
+    return {"kind": kind} if kind == "none" else {"kind": kind, **shared}
 
 
 def value_in(file: ScenarioFile, key: str) -> Value:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 
-from twin.engine.run import simulate
+import numpy as np
+
+from twin.engine.compiled.jit import is_installed, is_kept
+from twin.engine.run import WORTH_COMPILING, simulate
 from twin.errors import InputError
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.resolve import resolve_with
@@ -17,10 +20,12 @@ from twin.search.feasibility import check
 from twin.search.knob import Candidate
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
+from twin.search.pricing import Pricing
 from twin.search.problem import SearchProblem
 from twin.search.slices import Slicer
 
-_Key = tuple[str, Part, int | None, float]
+_Piece = tuple[Part, int | None, float, float]
+"""Part, seed, share and start, as `Slicer.cut` takes them."""
 
 
 @dataclass(slots=True)
@@ -33,7 +38,8 @@ class Evaluator:
 
     problem: SearchProblem
     _slicer: Slicer = field(init=False)
-    _known: dict[_Key, Evaluation] = field(init=False, default_factory=dict)
+    _pricing: Pricing = field(init=False, default_factory=Pricing)
+    _known: dict[tuple[str, _Piece], Evaluation] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -47,6 +53,7 @@ class Evaluator:
         part: Part = "search",
         seed: int | None = None,
         share: float = 1.0,
+        start: float = 0.0,
     ) -> Evaluation:
         """Return what a candidate gives; an equal one is answered from memory.
 
@@ -56,16 +63,18 @@ class Evaluator:
             candidate: dotted keys to values; `{}` is the scenario as it is.
             part: of the workload.
             seed: of all that is random; None: the scenario's.
-            share: only the first so much of the part, in (0, 1].
+            share: only so much of the part, in (0, 1].
+            start: share of the part that is passed over before; traffic that is made up has none.
         """
         reason = check(self.problem, candidate)
         if reason is not None:
             return Evaluation(candidate, infeasible=reason)
         file = file_of(self.problem, candidate)
-        key = (file.model_dump_json(), part, seed, share)
+        piece = (part, seed, share, start)
+        key = (file.model_dump_json(), piece)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._evaluate(candidate, file, part, seed, share)
+            known = self._known[key] = self._evaluate(candidate, file, piece)
         return replace(known, candidate=candidate)
 
     def scenario(
@@ -75,16 +84,17 @@ class Evaluator:
         part: Part = "search",
         seed: int | None = None,
         share: float = 1.0,
+        start: float = 0.0,
     ) -> Scenario:
         """Return what `evaluate` simulates for a candidate.
 
         Raises:
             InputError: the candidate cannot be.
         """
-        return self._scenario(file_of(self.problem, candidate), part, seed, share)
+        return self._scenario(file_of(self.problem, candidate), (part, seed, share, start))
 
-    def _scenario(self, file: ScenarioFile, part: Part, seed: int | None, share: float) -> Scenario:
-        cut = self._slicer.cut(part, seed, share)
+    def _scenario(self, file: ScenarioFile, piece: _Piece) -> Scenario:
+        cut = self._slicer.cut(*piece)
         file = file.model_copy(
             update={
                 "seed": cut.seed,
@@ -95,17 +105,10 @@ class Evaluator:
         inputs: Inputs = replace(self._slicer.inputs, workload=cut.workload)
         return resolve_with(file, inputs, where=self.problem.where)
 
-    def _evaluate(
-        self,
-        candidate: Candidate,
-        file: ScenarioFile,
-        part: Part,
-        seed: int | None,
-        share: float,
-    ) -> Evaluation:
+    def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: _Piece) -> Evaluation:
         try:
-            scenario = self._scenario(file, part, seed, share)
-            result = simulate(scenario)
+            scenario = self._scenario(file, piece)
+            result = simulate(scenario, costs=self._pricing.of(scenario), engine=_engine())
         except InputError as error:
             return Evaluation(candidate, infeasible=error.problem)
         outcome = Outcome(
@@ -126,6 +129,36 @@ class Evaluator:
 
 
 def recording_of(problem: SearchProblem) -> RecordingSpec:
-    """Return how little has to be recorded for a problem's objectives."""
-    gaps = any(OBJECTIVES[name].needs_gaps for name in problem.objectives)
-    return RecordingSpec(kind="full" if gaps else "none")
+    """Return how little has to be recorded for a problem's objectives.
+
+    All or nothing: a sample of the gaps between tokens moves their P99 by several percent.
+    """
+    needed = any(
+        OBJECTIVES[name].needs_gaps
+        or (OBJECTIVES[name].needs_steps_of_pools and problem.file.cluster.pools)
+        for name in problem.objectives
+    )
+    return RecordingSpec(kind="full" if needed else "none")
+
+
+def prepare(problem: SearchProblem, evaluations: int) -> None:
+    """Compile the engine before a search, where that pays and no earlier process has done it.
+
+    To be called once, before worker processes start: each would do the same.
+
+    Args:
+        problem: what is searched.
+        evaluations: about how many there will be.
+    """
+    if not is_installed() or is_kept():
+        return
+    scenario = Evaluator(problem).scenario({})
+    seed = np.random.SeedSequence(scenario.file.seed)
+    source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    if (source.expected_requests or 0) * evaluations >= WORTH_COMPILING:
+        simulate(scenario, engine="compiled")
+
+
+def _engine() -> str:
+    """Return the engine that many runs are quickest with: loading the code is paid once."""
+    return "compiled" if is_installed() and is_kept() else "fast"

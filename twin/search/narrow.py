@@ -1,18 +1,22 @@
-"""Which knobs a problem leaves to turn, and how far."""
+"""Which knobs a problem leaves to turn, how far, and why not the others."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from hwmodels.links import LINKS
 from hwmodels.spec import GpuSpec
 from twin.llm.arch import ModelArch
 from twin.llm.parallelism import tp_divides
+from twin.llm.quantization import kv_dtype_refusal
 from twin.scenario import ScenarioFile
 from twin.search.candidates import value_in
+from twin.search.domains import values_of
 from twin.search.knob import Choices, Domain, Knob, Powers, Span, Value
 from twin.search.problem import Limits
 from twin.search.quality import kv_error, weight_error
 
 ANY = "any"
+KV, WEIGHTS = "policy.kv_cache_dtype", "policy.quantization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Ground:
         shares_prefixes: whether requests have prefixes in common.
         has_priorities: whether requests differ in priority.
         defaults: what each knob stands at in the scenario, the engine's defaults filled in.
+        named: knobs that were asked for by name.
     """
 
     file: ScenarioFile
@@ -38,84 +43,106 @@ class Ground:
     shares_prefixes: bool = True
     has_priorities: bool = True
     defaults: Mapping[str, Value] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     def default(self, key: str) -> Value:
         """Return what a knob stands at."""
         return self.defaults.get(key, value_in(self.file, key))
 
 
-def narrow(knobs: Iterable[Knob], ground: Ground) -> tuple[Knob, ...]:
-    """Return the knobs that have an effect, each with the values that can be.
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is left of a space.
+
+    Attributes:
+        knobs: those with an effect, each with the values that can be.
+        dropped: why not the others, by key.
+    """
+
+    knobs: tuple[Knob, ...]
+    dropped: Mapping[str, str]
+
+
+def narrow(knobs: Iterable[Knob], ground: Ground) -> Narrowed:
+    """Return what a problem leaves to turn.
 
     What the engine lacks goes, what loses more precision than allowed, what the network cannot be
     cut into, what the budget of GPUs does not hold, and what would change nothing.
     """
-    kept: list[Knob] = []
+    kept: dict[str, Knob] = {}
+    dropped: dict[str, str] = {}
     for knob in knobs:
-        if ground.file.engine.name not in knob.engines or not _has_effect(knob, ground):
-            continue
         domain = _narrowed(knob, ground)
-        if len(values_of(domain)) > 1:
-            kept.append(replace(knob, domain=domain))
-    keys = {knob.key for knob in kept}
-    return tuple(knob for knob in kept if _can_be_met(knob, ground, keys))
+        reason = _without_effect(knob, ground)
+        if reason is None and len(values_of(domain)) < 2:
+            reason = "one value is left"
+        if reason is None:
+            kept[knob.key] = replace(knob, domain=domain)
+        else:
+            dropped[knob.key] = reason
+    for knob in tuple(kept.values()):
+        for key, allowed in knob.needs.items():
+            if key not in kept and ground.default(key) not in allowed:
+                kept.pop(knob.key, None)
+                dropped[knob.key] = f"{key} is {ground.default(key)}"
+    return Narrowed(tuple(kept.values()), dropped)
 
 
-def values_of(domain: Domain) -> tuple[Value, ...]:
-    """Return all values of a domain, in its order."""
-    if isinstance(domain, Choices):
-        return domain.values
-    if isinstance(domain, Powers):
-        return tuple(
-            2**power for power in range(domain.low.bit_length() - 1, domain.high.bit_length())
-        )
-    steps = round((domain.high - domain.low) / domain.step)
-    return tuple(as_number(domain, domain.low + step * domain.step) for step in range(steps + 1))
-
-
-def as_number(domain: Span, value: float) -> float | int:
-    """Return a value of a span: whole where its steps are, else free of the noise of sums."""
-    return round(value) if all(map(_whole, (domain.low, domain.step))) else round(value, 9)
-
-
-def _whole(value: float) -> bool:
-    return float(value).is_integer()
-
-
-def _can_be_met(knob: Knob, ground: Ground, searched: set[str]) -> bool:
-    """Whether what a knob needs is so in the scenario, or can be turned."""
-    return all(
-        key in searched or ground.default(key) in allowed for key, allowed in knob.needs.items()
-    )
-
-
-def _has_effect(knob: Knob, ground: Ground) -> bool:
+def _without_effect(knob: Knob, ground: Ground) -> str | None:
+    name = ground.file.engine.name
+    if name not in knob.engines:
+        return f"{name} has none"
     rule = _EFFECTS.get(knob.key)
-    return rule is None or rule(ground)
+    return None if rule is None else rule(ground)
 
 
-def _own_cluster(ground: Ground) -> bool:
-    """Pools say themselves how many they are and over how many GPUs."""
-    return ground.file.cluster.pools is None
+def _pools(ground: Ground) -> str | None:
+    if ground.file.cluster.pools is None:
+        return None
+    return "each pool has its own"
 
 
-def _gives_up(ground: Ground) -> bool:
+def _replica_count(ground: Ground) -> str | None:
+    if ground.file.cluster.autoscaler is not None:
+        return "the autoscaler sets it"
+    return _pools(ground)
+
+
+def _pipeline(ground: Ground) -> str | None:
+    """Over NVLink, cutting matrices beats cutting layers, and stages are slow to simulate."""
+    key = "parallelism.pp"
+    if LINKS[ground.gpu.node.link].kind != "nvlink" or key in ground.named:
+        return _pools(ground)
+    if ground.default(key) != 1:
+        return _pools(ground)
+    return "GPUs with NVLink are better used by tp; name the knob to search it"
+
+
+def _retries(ground: Ground) -> str | None:
     clients = ground.file.clients
-    return clients is not None and (
-        clients.timeout_s is not None or clients.ttft_timeout_s is not None
-    )
+    if clients is None or (clients.timeout_s is None and clients.ttft_timeout_s is None):
+        return "no client gives up"
+    return None
 
 
-_EFFECTS: dict[str, Callable[[Ground], bool]] = {
-    "parallelism.tp": _own_cluster,
-    "parallelism.pp": _own_cluster,
-    "cluster.replicas": lambda g: _own_cluster(g) and g.file.cluster.autoscaler is None,
-    "clients.retry.kind": _gives_up,
-    "policy.enable_prefix_caching": lambda ground: ground.shares_prefixes,
-    "policy.eviction": lambda ground: ground.shares_prefixes,
-    "policy.scheduling_policy": lambda ground: ground.has_priorities,
+def _prefixes(ground: Ground) -> str | None:
+    return None if ground.shares_prefixes else "requests share no prefixes"
+
+
+def _priorities(ground: Ground) -> str | None:
+    return None if ground.has_priorities else "all requests have one priority"
+
+
+_EFFECTS: dict[str, Callable[[Ground], str | None]] = {
+    "parallelism.tp": _pools,
+    "parallelism.pp": _pipeline,
+    "cluster.replicas": _replica_count,
+    "clients.retry.kind": _retries,
+    "policy.enable_prefix_caching": _prefixes,
+    "policy.eviction": _prefixes,
+    "policy.scheduling_policy": _priorities,
 }
-"""By key: whether a knob changes anything; all others do."""
+"""By key: why a knob changes nothing, None where it does; all others do."""
 
 
 def _narrowed(knob: Knob, ground: Ground) -> Domain:
@@ -133,18 +160,11 @@ def _narrowed(knob: Knob, ground: Ground) -> Domain:
 def _allowed(knob: Knob, value: Value, ground: Ground) -> bool:
     if ground.engine != ANY and ground.engine not in knob.only.get(value, knob.engines):
         return False
-    bound = _LOSSES.get(knob.key)
-    return bound is None or bound(value) <= _most(knob.key, ground.limits)
-
-
-_LOSSES: dict[str, Callable[[Value], float]] = {
-    "policy.kv_cache_dtype": kv_error,
-    "policy.quantization": weight_error,
-}
-
-
-def _most(key: str, limits: Limits) -> float:
-    return limits.max_kv_error if key == "policy.kv_cache_dtype" else limits.max_weight_error
+    if knob.key == KV:
+        return kv_error(value) <= ground.limits.max_kv_error and not kv_dtype_refusal(
+            str(value), ground.arch, ground.gpu.compute_capability
+        )
+    return knob.key != WEIGHTS or weight_error(value) <= ground.limits.max_weight_error
 
 
 def _tp(domain: Domain, ground: Ground) -> Domain:
@@ -170,21 +190,14 @@ def _replicas(domain: Domain, ground: Ground) -> Domain:
 
 def _threshold(domain: Domain, ground: Ground) -> Domain:
     longest = ground.file.policy.max_model_len or ground.arch.max_position
-    return Choices(
-        tuple(
-            value
-            for value in values_of(domain)
-            if not isinstance(value, str) and (value or 0) <= longest
-        )
-    )
+    whole = (value for value in values_of(domain) if isinstance(value, int))
+    return Choices(tuple(value for value in whole if value <= longest))
 
 
 def _quantization(domain: Domain, ground: Ground) -> Domain:
     """A checkpoint that is quantised already stays as it is."""
     own = ground.arch.checkpoint_dtype
-    if own == "bf16":
-        return domain
-    return Choices(tuple(value for value in values_of(domain) if value in (None, own)))
+    return domain if own == "bf16" else Choices((None,))
 
 
 _DOMAINS: dict[str, Callable[[Domain, Ground], Domain]] = {
@@ -192,6 +205,6 @@ _DOMAINS: dict[str, Callable[[Domain, Ground], Domain]] = {
     "parallelism.pp": _pp,
     "cluster.replicas": _replicas,
     "policy.long_prefill_token_threshold": _threshold,
-    "policy.quantization": _quantization,
+    WEIGHTS: _quantization,
 }
 """By key: what the network and the budget leave of a domain."""

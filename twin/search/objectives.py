@@ -28,6 +28,7 @@ class Objective:
         value: of a run; None: the run has no such thing.
         needs_slo: it counts by the scenario's service-level objective.
         needs_gaps: it reads gaps between tokens, so that they have to be recorded.
+        needs_steps_of_pools: where there are several pools, it reads their steps.
         unpriced_unit: of its values where no price is given; empty: it has none.
     """
 
@@ -38,6 +39,7 @@ class Objective:
     value: Callable[[Outcome], float | None]
     needs_slo: bool = False
     needs_gaps: bool = False
+    needs_steps_of_pools: bool = False
     unpriced_unit: str = ""
 
     def unit_at(self, usd_per_gpu_hour: float | None) -> str:
@@ -111,6 +113,7 @@ OBJECTIVES: dict[str, Objective] = {
             "J/token",
             "minimize",
             joules_per_token,
+            needs_steps_of_pools=True,
         ),
     )
 }

@@ -37,6 +37,7 @@ class SearchProblem:
         usd_per_gpu_hour: price of a GPU; None: cost is told in GPU-hours.
         search_share: share of a trace's time that trials see; the rest is kept for the winner.
         starts: candidates tried before anything is sampled; the first is `{}`.
+        dropped: why the other knobs are not, by key.
         defaults: what each knob stands at in `{}`, engine's defaults filled in.
     """
 
@@ -50,3 +51,4 @@ class SearchProblem:
     search_share: float = 0.7
     starts: tuple[Candidate, ...] = ({},)
     defaults: Mapping[str, Value] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict)

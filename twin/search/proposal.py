@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from twin.search.candidates import value_in
-from twin.search.knob import Candidate, Knob, Powers, Span, Value
-from twin.search.narrow import as_number
+from twin.search.domains import clean
+from twin.search.knob import Candidate, Knob, Value
 from twin.search.problem import SearchProblem
 
 
@@ -21,7 +21,7 @@ def propose(problem: SearchProblem, suggest: Callable[[Knob], Value]) -> Candida
     for knob in problem.knobs:
         if not has_effect(problem, candidate, knob):
             continue
-        value = _clean(knob, suggest(knob))
+        value = clean(knob, suggest(knob))
         default = value_at(problem, {}, knob.key)
         if value != default or isinstance(value, bool) != isinstance(default, bool):
             candidate[knob.key] = value
@@ -47,12 +47,3 @@ def suggested(problem: SearchProblem, candidate: Candidate) -> Mapping[str, Valu
         for knob in problem.knobs
         if has_effect(problem, candidate, knob)
     }
-
-
-def _clean(knob: Knob, value: Value) -> Value:
-    """Return a suggested number as the scenario wants it."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    if isinstance(knob.domain, Powers):
-        return int(value)
-    return as_number(knob.domain, value) if isinstance(knob.domain, Span) else value

@@ -1,21 +1,24 @@
 """`make_problem`: a scenario and what is wanted of it, checked for contradictions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from twin.errors import InputError
-from twin.llm.capacity import smallest_fitting_tp
 from twin.load.inputs import Inputs, read_inputs
-from twin.load.resolve import capacity_query, resolve_with
+from twin.load.resolve import resolve_with
 from twin.load.scenario_file import read_scenario_file
+from twin.load.variant import variant
 from twin.naming import lookup
 from twin.report.slo import read_slo
-from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
+from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, pools_of
 from twin.search.candidates import gpus_of
 from twin.search.defaults import defaults_of
+from twin.search.energy import power_of
+from twin.search.feasibility import check
 from twin.search.knob import Knob
 from twin.search.narrow import ANY, Ground, narrow
 from twin.search.objectives import OBJECTIVES
@@ -57,9 +60,13 @@ def make_problem(
     file, base = read_scenario_file(path_or_example, overrides)
     _check_wants(objectives, file, usd_per_gpu_hour, search_share)
     _check_limits(limits)
+    asked = _asked(knobs)
     _check_engine(engine, file, where)
     inputs = read_inputs(file, base, where=where)
     scenario = _resolved(file, inputs, limits, where)
+    if "joules_per_token" in objectives:
+        for pool in pools_of(scenario):
+            power_of(pool.scenario.gpu)
     slicer = Slicer(file, inputs, search_share)
     for part in ("search", "held_out"):
         slicer.cut(part)
@@ -71,24 +78,28 @@ def make_problem(
         engine,
         *_of_requests(file, inputs),
         defaults_of(scenario),
+        frozenset(knobs or ()),
     )
-    found = narrow(_asked(knobs), ground)
-    if not found:
+    found = narrow(asked, ground)
+    if not found.knobs:
         raise InputError(
             "no knob is left to turn", where=where, remedy="name other knobs or widen the limits"
         )
-    return SearchProblem(
+    problem = SearchProblem(
         file=file,
         base=base,
         where=where,
-        knobs=found,
+        knobs=found.knobs,
         objectives=tuple(objectives),
         limits=limits,
         usd_per_gpu_hour=usd_per_gpu_hour,
         search_share=search_share,
-        starts=starts_for(found, ground),
+        starts=starts_for(found.knobs, ground),
         defaults=ground.defaults,
+        dropped=found.dropped,
     )
+    possible = tuple(start for start in problem.starts if check(problem, start) is None)
+    return replace(problem, starts=possible)
 
 
 def _check_wants(
@@ -151,19 +162,26 @@ def _resolved(file: ScenarioFile, inputs: Inputs, limits: Limits, where: str) ->
         )
     try:
         return resolve_with(file, inputs, where=where)
-    except InputError as error:
-        least = _least_gpus(file, inputs, limits)
-        if least is None:
+    except InputError:
+        least = _least_gpus(file, inputs)
+        if least is None or least <= limits.gpus:
             raise
         raise InputError(
-            f"{inputs.arch.name} needs {least} x {file.gpu}, the budget is {limits.gpus}",
+            f"{inputs.arch.name} takes {least} x {file.gpu}, the budget is {limits.gpus}",
             where=where,
-            remedy=f"raise the budget to {least} and set parallelism.tp to as many",
-        ) from error
+            remedy=f"raise the budget to {least}",
+        ) from None
 
 
-def _least_gpus(file: ScenarioFile, inputs: Inputs, limits: Limits) -> int | None:
-    """Return how many GPUs a network needs, where the budget holds fewer."""
+def _least_gpus(file: ScenarioFile, inputs: Inputs) -> int | None:
+    """Return how many GPUs a scenario takes cut as finely as it has to be; None: it never fits."""
+    for tp in (size for size in (2, 4, 8) if size > file.parallelism.tp):
+        cut = variant(file, {"parallelism.tp": tp}, where="")
+        try:
+            resolve_with(cut, inputs, where="")
+        except InputError:
+            continue
+        return gpus_of(cut)
     return None
 
 

@@ -57,29 +57,32 @@ class Slicer:
     inputs: Inputs
     search_share: float
 
-    def cut(self, part: Part, seed: int | None = None, share: float = 1.0) -> Slice:
+    def cut(
+        self, part: Part, seed: int | None = None, share: float = 1.0, start: float = 0.0
+    ) -> Slice:
         """Return a part.
 
         Args:
             part: which one.
             seed: None: the scenario's.
-            share: keep the first so much of it, in (0, 1].
+            share: keep so much of it, in (0, 1].
+            start: from this share of it on; of traffic that is made up it changes nothing.
         """
-        if not 0 < share <= 1:
-            raise ValueError(f"share {share} is not in (0, 1]")
+        if not (0 < share <= 1 and start >= 0 and start + share <= 1 + 1e-9):
+            raise ValueError(f"share {share} from {start} on is not in (0, 1]")
         seed = self.file.seed if seed is None else seed
         workload = self.inputs.workload
         if isinstance(workload.spec, TraceWorkload):
-            return self._of_trace(workload.spec, part, seed, share)
+            return self._of_trace(workload.spec, seed, self._bounds(part, share, start))
         if part == "held_out":
             seed = fresh_seed(seed)
         horizon_s = None if self.file.horizon_s is None else self.file.horizon_s * share
         return Slice(replace(workload, spec=shortened(workload.spec, share)), seed, horizon_s)
 
-    def _of_trace(self, spec: TraceWorkload, part: Part, seed: int, share: float) -> Slice:
+    def _of_trace(self, spec: TraceWorkload, seed: int, bounds: tuple[float, float]) -> Slice:
         key = (spec.path, spec.format)
         trace = meant(spec, self.inputs.workload.traces[key])
-        begin, end = self._bounds(part, share)
+        begin, end = bounds
         horizon_s = self.file.horizon_s
         if not trace.timed or spec.arrivals is not None:
             cut = _rows(trace, begin, end)
@@ -95,14 +98,16 @@ class Slicer:
             cut = trace.window(begin * length_s, end_s)
         return Slice(LoadedWorkload(spec, {key: cut}), seed, horizon_s)
 
-    def _bounds(self, part: Part, share: float) -> tuple[float, float]:
+    def _bounds(self, part: Part, share: float, start: float) -> tuple[float, float]:
         """Return where a part begins and ends, as shares of the whole."""
         begin, end = {
             "search": (0.0, self.search_share),
             "held_out": (self.search_share, 1.0),
             "all": (0.0, 1.0),
         }[part]
-        return begin, end if share == 1 else begin + (end - begin) * share
+        length = end - begin
+        last = start + share >= 1 - 1e-9
+        return begin + start * length, end if last else begin + (start + share) * length
 
 
 def fresh_seed(seed: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from twin.cluster import MAX_REPLICAS, ROUTER_KINDS
+from twin.llm.quantization import KV_DTYPE_ENGINES
 from twin.policy import EnginePolicy
 from twin.search.knob import Choices, Knob, Powers, Span, Value
 
@@ -61,12 +62,7 @@ _MEMORY = (
         ENGINES,
         "number format of the KV cache",
         lossy=True,
-        # vLLM 0.33.0 has the formats with a scale a token and head; SGLang 0.5.23 and
-        # TensorRT-LLM 1.4 have plain FP8. Plain INT8 is nobody's.
-        only={
-            "int8": NONE,
-            **{name: VLLM for name in _KV_DTYPES if str(name).endswith("_per_token_head")},
-        },
+        only={name: KV_DTYPE_ENGINES[str(name)] for name in _KV_DTYPES},
     ),
     _row(
         "policy.quantization",
