@@ -126,7 +126,12 @@ def _kill(pid):
 
 
 def _alive(pid):
-    return Path(f"/proc/{pid}").exists()
+    """Whether a process runs; one that was killed may still be listed, as a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def main():

@@ -23,7 +23,7 @@ class SearchReport:
 
     Attributes:
         problem: what was searched.
-        trials: what each trial over the whole of the search part gave, by number.
+        trials: what each trial gave, by number; of one that was stopped early, why.
         judgement: what to believe.
         explanation: what else was seen.
         hardware: what a GPU has said of the recommended policy.
@@ -58,9 +58,9 @@ class SearchReport:
     def counts(self) -> dict[str, int]:
         """How many trials there are, and what became of them."""
         return {
-            "trials": len(self.trials) + self.pruned,
+            "trials": len(self.trials),
             "pruned": self.pruned,
-            "infeasible": sum(t.infeasible is not None for t in self.trials),
+            "infeasible": sum(t.infeasible is not None for t in self.trials) - self.pruned,
             "kept_constraints": sum(t.meets for t in self.trials),
         }
 
