@@ -66,9 +66,7 @@ def search_command(
     max_weight_error: Annotated[
         float, typer.Option(metavar="X", help="Relative error of quantised weights, at most.")
     ] = 0.0,
-    price: Annotated[
-        float | None, typer.Option(metavar="USD", help="Of a GPU-hour.")
-    ] = None,
+    price: Annotated[float | None, typer.Option(metavar="USD", help="Of a GPU-hour.")] = None,
     seeds: Annotated[
         int, typer.Option(metavar="N", help="Fresh seeds that the winner is run on again.")
     ] = 5,
