@@ -1,5 +1,6 @@
 """How far forecasts were off measurements, for a report to say beside its figures."""
 
+import math
 from dataclasses import dataclass
 
 DENSE = "dense"
@@ -47,6 +48,29 @@ FORECAST_ERRORS: dict[str, ForecastError] = {
 }
 
 
+# The same rows in pairs of one deployment that differ in clients alone, at most fourfold: what the
+# ratio of two forecasts is off the ratio of the two measurements. `python -m
+# tests.audit.difference_errors` prints them; docs/accuracy.md has the table.
+DIFFERENCE_ERRORS: dict[str, ForecastError] = {
+    DENSE: ForecastError(
+        ttft_median=0.068,
+        ttft_p90=0.217,
+        tpot_median=0.022,
+        tpot_p90=0.069,
+        rows=527,
+        basis="pairs of loads of one deployment, dense networks on H100 and H200, held out",
+    ),
+    EXPERTS: ForecastError(
+        ttft_median=0.071,
+        ttft_p90=0.303,
+        tpot_median=0.060,
+        tpot_p90=0.256,
+        rows=752,
+        basis="pairs of loads of one deployment, networks with experts, H100 and H200, held out",
+    ),
+}
+
+
 def forecast_error(*, experts: bool) -> ForecastError:
     """Return the error of forecasts for networks of a kind.
 
@@ -54,3 +78,25 @@ def forecast_error(*, experts: bool) -> ForecastError:
         experts: whether the network is a mixture of experts.
     """
     return FORECAST_ERRORS[EXPERTS if experts else DENSE]
+
+
+def difference_error(*, experts: bool, same_prices: bool) -> ForecastError:
+    """Return the error of the ratio of two forecasts for one network and GPU.
+
+    Args:
+        experts: whether the network is a mixture of experts.
+        same_prices: whether the same batch takes the same time on both sides: no other dtypes,
+            ranks or CUDA graphs. Then most of the error is common to both, and measured pairs
+            say what is left; else the two are taken as independent, sqrt(2) times one's error.
+    """
+    if same_prices:
+        return DIFFERENCE_ERRORS[EXPERTS if experts else DENSE]
+    one, both = forecast_error(experts=experts), math.sqrt(2)
+    return ForecastError(
+        ttft_median=both * one.ttft_median,
+        ttft_p90=both * one.ttft_p90,
+        tpot_median=both * one.tpot_median,
+        tpot_p90=both * one.tpot_p90,
+        rows=one.rows,
+        basis=f"sqrt(2) times the error of one forecast: {one.basis}",
+    )

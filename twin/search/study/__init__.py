@@ -1,1 +1,1 @@
-"""Trials of a search: which ran, where they are kept, who runs them. Alone in importing Optuna."""
+"""Studies: trials that Optuna draws and that processes or machines share, each counted once."""

@@ -1,0 +1,87 @@
+"""`explain`: what a search has shown beside its recommendation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from twin.search.evaluation import Evaluation
+from twin.search.judging.binding import Binding, binding
+from twin.search.judging.importance import Importance, importance
+from twin.search.judging.pareto import Tried, distinct, pareto_set, ranked
+from twin.search.judging.runs import Runs
+from twin.search.judging.sensitivity import MOST_RUNS, Neighbour, sensitivity
+from twin.search.judging.verdict import Judgement
+from twin.search.knob import Candidate
+from twin.search.objectives import OBJECTIVES
+from twin.search.problem import SearchProblem
+
+TEN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What trials say.
+
+    Attributes:
+        front: the Pareto set, by the first objective.
+        top: the ten best, in order of rank.
+        importance: by objective, each knob's share, largest first; empty: too few trials.
+        neighbours: of `around`, one knob turned.
+        around: the policy that neighbours are compared with: the recommended one.
+        default_binding, binding: of the default and the recommended policy on held-out traffic;
+            None: it cannot run, or there is none but the default.
+    """
+
+    front: tuple[Tried, ...]
+    top: tuple[Tried, ...]
+    importance: dict[str, tuple[Importance, ...]]
+    neighbours: tuple[Neighbour, ...]
+    around: Candidate
+    default_binding: Binding | None
+    binding: Binding | None
+
+
+def explain(
+    problem: SearchProblem,
+    trials: Sequence[Evaluation],
+    judgement: Judgement,
+    runs: Runs,
+    *,
+    most_runs: int = MOST_RUNS,
+    progress: Callable[[str], None] | None = None,
+) -> Explanation:
+    """Return what to show of a search.
+
+    Args:
+        problem: what was searched.
+        trials: what each trial over the whole of the search part gave, by number.
+        judgement: what came of it.
+        runs: what runs candidates.
+        most_runs: evaluations around the recommended policy, at most.
+        progress: told what is being run.
+    """
+    objectives = [OBJECTIVES[name] for name in problem.objectives]
+    around = judgement.candidate
+    if progress is not None:
+        progress("turning one knob at a time")
+    near = sensitivity(around, problem.knobs, problem.defaults, runs, objectives, most=most_runs)
+    shares = {o.name: tuple(importance(trials, o, problem.defaults)) for o in objectives}
+    if progress is not None:
+        progress("looking at what binds")
+    return Explanation(
+        front=tuple(pareto_set(trials, objectives)),
+        top=tuple(ranked(trials, objectives)[:TEN]),
+        importance=shares,
+        neighbours=tuple(near),
+        around=around,
+        default_binding=_bound(runs, trials, {}),
+        binding=_bound(runs, trials, around) if around else None,
+    )
+
+
+def _bound(runs: Runs, trials: Sequence[Evaluation], candidate: Candidate) -> Binding | None:
+    told = next((t.evaluation for t in distinct(trials) if t.candidate == candidate), None)
+    evaluation = told or runs.evaluate(candidate)
+    if evaluation.infeasible is not None:
+        return None
+    whole = runs.whole(candidate)
+    return binding(whole.summary, whole.inputs)

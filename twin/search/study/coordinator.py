@@ -1,0 +1,214 @@
+"""`run_study`: makes or finds the study of a problem and works on it until it is done."""
+
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import optuna
+
+from twin.errors import InputError, ServetwinError
+from twin.naming import lookup
+from twin.search.evaluate import Evaluator
+from twin.search.objectives import OBJECTIVES
+from twin.search.problem import SearchProblem
+from twin.search.study.identity import differences, facts_of, study_name
+from twin.search.study.ledger import Ledger
+from twin.search.study.options import StudyOptions, StudyResult
+from twin.search.study.processes import run_processes
+from twin.search.study.progress import StudyProgress, Watch
+from twin.search.study.samplers import SAMPLERS, default_sampler, population_of
+from twin.search.study.storage import Store
+from twin.search.study.worker import Plan, Worker
+
+PROBLEM, POPULATION = "problem", "population"
+_SHOWN = 3
+"""Differences that a message names."""
+
+
+class StudyStoppedError(ServetwinError):
+    """The run was interrupted; what is done is kept.
+
+    Args:
+        message: what to do next.
+        exit_code: by the signal.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+def run_study(
+    problem: SearchProblem,
+    options: StudyOptions,
+    progress: Callable[[StudyProgress], None] | None = None,
+) -> StudyResult:
+    """Search a problem; a study of it that stopped half way goes on where it was.
+
+    Args:
+        problem: what is searched.
+        options: how.
+        progress: told after trials how far the study is.
+
+    Raises:
+        InputError: the options, the storage or a study that is there already do not fit.
+        StudyStoppedError: SIGINT or SIGTERM came.
+        ServetwinError: workers keep dying, or the database went away.
+    """
+    plan = _planned(problem, options)
+    store = plan.open()
+    try:
+        plan = _joined(plan, store)
+        ledger = Ledger(store, plan.name, options.trials)
+        with _terminable():
+            try:
+                _work(plan, store, ledger, Watch(ledger, plan, progress))
+            except KeyboardInterrupt as interrupt:
+                ledger.release()
+                raise _stopped(ledger, store, options, interrupt) from None
+        genetic = SAMPLERS[plan.sampler].genetic
+        return StudyResult(
+            trials=tuple(ledger.finished()),
+            name=plan.name,
+            where=store.where,
+            sampler=plan.sampler,
+            halving=plan.halving,
+            population=plan.population if genetic else None,
+        )
+    finally:
+        store.locks.leave()
+
+
+def _planned(problem: SearchProblem, options: StudyOptions) -> Plan:
+    several = len(problem.objectives) > 1
+    sampler = options.sampler or default_sampler(len(problem.objectives))
+    lookup(SAMPLERS, sampler, "sampler")
+    if options.halving and several:
+        raise InputError(
+            "goes with one objective only: which of two is the better half is not told by several",
+            where="--halving",
+            remedy="leave it out, or name one --objective",
+        )
+    for name, value in (("--trials", options.trials), ("--workers", options.workers)):
+        if value < 1:
+            raise InputError(f"{value} is too few", where=name, remedy="give 1 or more")
+    if options.seed < 0:
+        raise InputError(f"{options.seed} is negative", where="--seed", remedy="give 0 or more")
+    halving = options.halving
+    if halving is None:
+        halving = sampler == "tpe" and not several
+    facts = facts_of(problem, sampler, options.seed, halving)
+    population = population_of(options.trials)
+    return Plan(problem, options, study_name(problem, facts), sampler, halving, population)
+
+
+def _joined(plan: Plan, store: Store) -> Plan:
+    """Make the study, or check that the one that is there is of this problem."""
+    facts = facts_of(plan.problem, plan.sampler, plan.options.seed, plan.halving)
+    with store.locks.exclusive():
+        if plan.options.storage is None:
+            _check_same(store, facts)
+        directions = [OBJECTIVES[name].direction for name in plan.problem.objectives]
+        study = optuna.create_study(
+            study_name=plan.name,
+            storage=store.storage,
+            directions=directions,
+            load_if_exists=True,
+            sampler=optuna.samplers.RandomSampler(seed=0),  # never asked: trials have their own
+        )
+        kept = study.user_attrs
+        if POPULATION not in kept:
+            study.set_user_attr(POPULATION, plan.population)
+        if PROBLEM not in kept:  # last: a study that has it is whole
+            _name_metrics(study, [OBJECTIVES[name].title for name in plan.problem.objectives])
+            study.set_user_attr(PROBLEM, facts)
+        _check_length(store, study, plan.options.trials)
+        population = study.user_attrs[POPULATION]
+    return Plan(plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population))
+
+
+def _name_metrics(study: optuna.Study, titles: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.set_metric_names(titles)
+
+
+def _check_same(store: Store, facts: dict[str, Any]) -> None:
+    """Refuse a journal that holds the study of another problem."""
+    for study in store.storage.get_all_studies():
+        kept = study.user_attrs.get(PROBLEM)
+        if kept is None:
+            continue
+        found = differences(kept, facts)
+        if found:
+            more = f" (and {len(found) - _SHOWN} more)" if len(found) > _SHOWN else ""
+            raise InputError(
+                f"holds the search of another problem: {', '.join(found[:_SHOWN])}{more}",
+                where=store.where,
+                remedy="name another --out, or delete it to start anew",
+            )
+
+
+def _check_length(store: Store, study: optuna.Study, trials: int) -> None:
+    there = len(study.get_trials(deepcopy=False))
+    if there > trials:
+        raise InputError(
+            f"{trials} is fewer than the {there} trials that {store.where} has already",
+            where="--trials",
+            remedy=f"give {there} or more",
+        )
+
+
+def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
+    watch.look()
+    if ledger.complete():
+        return
+    if plan.options.ray is not None:
+        from twin.search.study.ray_workers import run_on_ray
+
+        run_on_ray(plan, store, ledger, watch)
+    elif plan.options.workers == 1:
+        evaluator = Evaluator(plan.problem)
+        worker = Worker(
+            plan, store, ledger, lambda candidate, share: evaluator.evaluate(candidate, share=share)
+        )
+        worker.run(lambda: True, watch.look)
+    else:
+        run_processes(plan, ledger, watch)
+
+
+def _stopped(
+    ledger: Ledger, store: Store, options: StudyOptions, interrupt: KeyboardInterrupt
+) -> StudyStoppedError:
+    done = len(ledger.finished())
+    code = 143 if isinstance(interrupt, Terminated) else 130
+    return StudyStoppedError(
+        f"stopped after {done} of {options.trials} trials, which {store.where} keeps; the same "
+        "command goes on from there",
+        code,
+    )
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Take SIGTERM like ctrl-C, so that claimed trials are given back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
