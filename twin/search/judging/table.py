@@ -20,7 +20,7 @@ from twin.search.objectives import OBJECTIVES
 Rows = list[list[str]]
 
 GAIN_HEADINGS = (
-    "objective", "default", "found", "gain", "95 % interval", "forecast error",
+    "objective", "default", "found", "gain (+ better)", "95 % interval", "forecast error",
     "SLO tighter, looser", "verdict",
 )  # fmt: skip
 
