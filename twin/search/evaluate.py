@@ -108,7 +108,7 @@ class Evaluator:
     def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: _Piece) -> Evaluation:
         try:
             scenario = self._scenario(file, piece)
-            result = simulate(scenario, costs=self._pricing.of(scenario), engine=_engine())
+            result = simulate(scenario, costs=self._pricing.of(scenario), engine=quickest_engine())
             latencies = request_latencies(result.requests)
             figures = summarise(result, file.slo)
             price = self.problem.usd_per_gpu_hour
@@ -155,6 +155,6 @@ def prepare(problem: SearchProblem, evaluations: int) -> None:
         simulate(scenario, engine="compiled")
 
 
-def _engine() -> str:
+def quickest_engine() -> str:
     """Return the engine that many runs are quickest with: loading the code is paid once."""
     return "compiled" if is_installed() and is_kept() else "fast"

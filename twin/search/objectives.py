@@ -73,9 +73,15 @@ def usd_per_mtok(outcome: Outcome) -> float | None:
 
 
 def joules_per_token(outcome: Outcome) -> float | None:
-    """What GPUs take, an output token of a finished answer; an estimate (`twin.search.energy`)."""
+    """What GPUs take, an output token of a finished answer; an estimate (`twin.search.energy`).
+
+    To nine digits: engines add busy seconds up in different orders, and a search must not depend
+    on which of them ran.
+    """
     tokens = output_tokens(outcome)
-    return energy_j(outcome.scenario, outcome.result) / tokens if tokens > 0 else None
+    if not tokens:
+        return None
+    return float(f"{energy_j(outcome.scenario, outcome.result) / tokens:.9g}")
 
 
 def output_tokens(outcome: Outcome) -> int:
