@@ -13,6 +13,7 @@ from twin.cli import (
     kv_dtype,
     memory,
     scenario,
+    search,
     simulate,
 )
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("simulate")(simulate.simulate_command)
+app.command("search")(search.search_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
 app.command("kv-dtype")(kv_dtype.kv_dtype_command)

@@ -3,9 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from twin.search.study.progress import StudyProgress
 
 _SHOW_AFTER_S = 0.7
 _EVERY = 256
@@ -70,8 +74,52 @@ def shown_work(total: int) -> Iterator[Callable[[int, str, float], None]]:
     task = bar.add_task("", total=total, left="")
 
     def show(done: int, what: str, left_s: float) -> None:
-        minutes, seconds = divmod(max(int(left_s), 0), 60)
-        bar.update(task, completed=done, description=what, left=f"{minutes}:{seconds:02}")
+        bar.update(task, completed=done, description=what, left=_clock(left_s))
 
     with bar:
         yield show
+
+
+@contextmanager
+def shown_search(quiet: bool) -> Iterator["Callable[[StudyProgress], None] | None"]:
+    """Yield a callback for how far a search is; None where nobody would see it."""
+    stderr = Console(stderr=True)
+    if quiet or not stderr.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("trials"),
+        TextColumn("{task.description}", markup=False),
+        console=stderr,
+        transient=True,
+    )
+    task = bar.add_task("", total=None)
+
+    def show(now: "StudyProgress") -> None:
+        words = [] if now.left_s is None else [f"{_clock(now.left_s)} left"]
+        if now.best is None:
+            words.append("none keeps every limit yet" if now.done else "starting")
+        else:
+            words.append(f"best {now.best:.5g} {now.unit} (trial {now.best_number})")
+        bar.update(task, completed=now.done, total=now.total, description=", ".join(words))
+
+    with bar:
+        yield show
+
+
+@contextmanager
+def shown_step(quiet: bool) -> Iterator[Callable[[str], None] | None]:
+    """Yield a callback for what is being done; None where nobody would see it."""
+    stderr = Console(stderr=True)
+    if quiet or not stderr.is_terminal:
+        yield None
+        return
+    with stderr.status("judging") as status:
+        yield status.update
+
+
+def _clock(left_s: float) -> str:
+    minutes, seconds = divmod(max(int(left_s), 0), 60)
+    return f"{minutes}:{seconds:02}"

@@ -143,7 +143,12 @@ def _found_row(report: SearchReport, found: Evaluation, objectives: list[Objecti
 
 def _trial_axis() -> Spec:
     axis = {"title": "Trial", "grid": False, "tickMinStep": 1}
-    return {"field": "trial", "type": "quantitative", "axis": axis, "scale": {"padding": 8}}
+    return {
+        "field": "trial",
+        "type": "quantitative",
+        "axis": axis,
+        "scale": {"padding": 8, "nice": False},
+    }
 
 
 def _axis(report: SearchReport, objective: Objective, rows: list[Row]) -> Spec:
