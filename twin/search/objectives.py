@@ -56,7 +56,7 @@ def goodput_per_gpu_hour(outcome: Outcome) -> float | None:
 
 def p99_ttft_s(outcome: Outcome) -> float | None:
     """99th percentile of the time to first token; who got none waited to the end."""
-    return percentile_of(outcome.with_lost("ttft_s"), 99)
+    return percentile_of(outcome.of_requests("ttft_s"), 99)
 
 
 def p99_itl_s(outcome: Outcome) -> float | None:

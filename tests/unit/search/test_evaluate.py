@@ -150,6 +150,32 @@ def test_losing_requests_is_no_gain():
     assert ttft[1] > 1 > ttft[0]
 
 
+def test_request_that_tried_again_waited_from_its_first_attempt():
+    retry = {"kind": "fixed", "max_attempts": 9, "delay_s": 1.0}
+    found = problem(
+        {
+            "workload.num_requests": 60,
+            "workload.arrivals.rate": 1000,
+            "policy.max_num_seqs": 4,
+            "clients": {"ttft_timeout_s": 1, "retry": retry},
+        },
+        objectives=("p99_ttft_s",),
+    )
+    evaluation = Evaluator(found).evaluate({})
+    assert evaluation.figures["clients"]["attempts"] > 60
+    assert evaluation.objectives["p99_ttft_s"] > 2  # the last attempt alone waits at most 1 s
+    assert evaluation.figures["ttft_s"]["p99"] <= 1
+
+
+def test_horizon_leaves_open_requests_out():
+    cut = {"horizon_s": 1.5, "workload.output_tokens": 400, "slo": {"ttft_s": 0.5}}
+    evaluation = Evaluator(problem(cut)).evaluate({})
+    assert evaluation.figures["unfinished"] > 10
+    assert evaluation.violations["unserved"] == -1.0
+    stuck = Evaluator(problem({**cut, "policy.max_num_seqs": 1})).evaluate({})
+    assert stuck.violations["unserved"] > 0
+
+
 def test_energy_of_one_pool_and_of_pools_agree():
     found = problem(objectives=("joules_per_token",))
     scenario = Evaluator(found).scenario({})
