@@ -3,6 +3,7 @@
 As a script: `python -m tests.search_runs OUT TRIALS WORKERS [URL]`.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -63,12 +64,16 @@ class Kills:
     def run(self, wanted):
         """Run the search to its end, with so many kills on the way; returns its trials."""
         process = start(*self.arguments)
+        due = 0
         try:
             while self.done < wanted and process.poll() is None:
-                time.sleep(self.chance.uniform(0, 0.4))
+                time.sleep(self.chance.uniform(0, 0.2))
+                finished = sum(trial.state.is_finished() for trial in self.trials())
                 victims = self.workers()
-                if not victims or process.poll() is not None:
+                # Some trials between two kills: they should strike at all stages of a search.
+                if finished < due or not victims or process.poll() is not None:
                     continue
+                due = finished + self.chance.randint(1, 5)
                 self.done += 1
                 if self.all_every and self.done % self.all_every == 0:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -113,16 +118,15 @@ def check_counted_once(trials, wanted):
     assert all(trial.state.name in ("COMPLETE", "PRUNED") for trial in trials)
     for trial in trials:
         result = trial.user_attrs["result"]
+        assert "workers died" not in (result["reason"] or "")
         assert (trial.state.name == "COMPLETE") == (result["state"] == "complete")
         if result["state"] == "complete":
             assert trial.values == list(result["objectives"].values())
 
 
 def _kill(pid):
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _alive(pid):

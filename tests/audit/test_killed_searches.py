@@ -11,7 +11,7 @@ from tests.search_runs import Kills, check_counted_once
 pytestmark = pytest.mark.audit
 
 KILLS = 20
-TRIALS = 120
+TRIALS = 150
 
 
 def attempts(trials):
@@ -23,6 +23,8 @@ def test_two_workers_killed_twenty_times_on_a_journal(tmp_path):
     trials = kills.run(KILLS)
     check_counted_once(trials, TRIALS)
     assert kills.done == KILLS
+    # Had kills struck between trials only, little would have been tried.
+    assert attempts(trials) >= KILLS // 2
     journal = (tmp_path / "out" / "study.journal").read_bytes()
     lines = [json.loads(line) for line in journal.splitlines()]
     records.write(
@@ -38,6 +40,8 @@ def test_two_workers_killed_twenty_times_on_postgresql(tmp_path):
         trials = kills.run(KILLS)
     check_counted_once(trials, TRIALS)
     assert kills.done == KILLS
+    # Had kills struck between trials only, little would have been tried.
+    assert attempts(trials) >= KILLS // 2
     records.write(
         "killed-search-postgresql",
         {"kills": kills.done, "restarts": kills.restarts, "trials": len(trials),

@@ -132,9 +132,7 @@ def _joined(plan: Plan, store: Store) -> Plan:
             study.set_user_attr(PROBLEM, facts)
         _check_length(store, study, plan.options.trials)
         population = study.user_attrs[POPULATION]
-    return Plan(
-        plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population)
-    )
+    return Plan(plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population))
 
 
 def _name_metrics(study: optuna.Study, titles: list[str]) -> None:
@@ -214,5 +212,3 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-

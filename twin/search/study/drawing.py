@@ -86,9 +86,7 @@ class _Suggestions:
         name, distribution = parameter.name, parameter.distribution
         if name in self._together and self._space[name] == distribution:
             return self._together[name]
-        return self._study.sampler.sample_independent(
-            self._study, self._trial, name, distribution
-        )
+        return self._study.sampler.sample_independent(self._study, self._trial, name, distribution)
 
 
 @dataclass(frozen=True, slots=True)

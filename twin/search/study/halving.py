@@ -24,9 +24,7 @@ def standing(evaluation: Evaluation, objective: str) -> list[float]:
     return [broken, value if OBJECTIVES[objective].direction == "minimize" else -value]
 
 
-def goes_on(
-    own: Sequence[Sequence[float]], number: int, trials: Sequence[FrozenTrial]
-) -> bool:
+def goes_on(own: Sequence[Sequence[float]], number: int, trials: Sequence[FrozenTrial]) -> bool:
     """Whether a trial is seen on more of the traffic.
 
     Args:

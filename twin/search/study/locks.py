@@ -14,7 +14,6 @@ from typing import Protocol
 
 from twin.errors import InputError
 
-
 _EXCLUSIVE = "exclusive"
 
 

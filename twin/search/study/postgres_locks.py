@@ -68,7 +68,7 @@ class PostgresLocks:
         import psycopg
 
         try:
-            row = self._session.execute(query, values).fetchone()  # type: ignore[arg-type]
+            row = self._session.execute(query, values).fetchone()
         except psycopg.Error as error:
             raise DatabaseLostError(f"the study's database went away: {error}") from None
         return row[0] if row else None

@@ -77,4 +77,6 @@ def best_of(trials: list[FinishedTrial], objective: str) -> FinishedTrial | None
     if not kept:
         return None
     sign = 1 if OBJECTIVES[objective].direction == "minimize" else -1
-    return min(kept, key=lambda trial: (sign * trial.evaluation.objectives[objective], trial.number))
+    return min(
+        kept, key=lambda trial: (sign * trial.evaluation.objectives[objective], trial.number)
+    )

@@ -42,6 +42,11 @@ def _tpe(seed: int, population: int) -> BaseSampler:
     return TPESampler(seed=seed, multivariate=True, group=True)
 
 
+def _random(seed: int, population: int) -> BaseSampler:
+    del population
+    return RandomSampler(seed=seed)
+
+
 SAMPLERS: dict[str, SamplerKind] = {
     "tpe": SamplerKind(_tpe, "models where good candidates lie (tree-structured Parzen estimator)"),
     "nsga2": SamplerKind(
@@ -54,9 +59,7 @@ SAMPLERS: dict[str, SamplerKind] = {
         "breeds a front spread by reference points (NSGA-III), for three objectives and more",
         genetic=True,
     ),
-    "random": SamplerKind(
-        lambda seed, population: RandomSampler(seed=seed), "draws evenly: the baseline"
-    ),
+    "random": SamplerKind(_random, "draws evenly: the baseline"),
 }
 """By name; what a search takes as `--sampler`."""
 

@@ -1,10 +1,11 @@
 """Where a study is kept: a journal file, or a database that other machines reach as well."""
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
@@ -17,6 +18,7 @@ from twin.search.study.postgres_locks import PostgresLocks
 JOURNAL = "study.journal"
 _LOCKS = ".locks"
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")
+_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
 _CHOICES = "give postgresql://user@host/database or sqlite:///file.db, or leave it out"
 
 
@@ -63,14 +65,8 @@ def open_store(url: str | None, out: Path, study: str) -> Store:
 
 def named(url: str) -> str:
     """Return how messages name `--storage URL`: without its password."""
-    try:
-        parts = urlsplit(url)
-        if parts.password is not None:
-            parts = parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@"))
-        url = urlunsplit(parts)
-    except ValueError:
-        pass
-    return f"--storage {url}"
+    shown = _PASSWORD.sub(r"\1***@", url)
+    return f"--storage {shown}"
 
 
 def _journal(out: Path) -> Store:
@@ -85,7 +81,7 @@ def _journal(out: Path) -> Store:
         storage = JournalStorage(file)
     except OSError as error:
         raise _unusable_folder(path, error) from None
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             "is not the journal of a study", where=str(path), remedy="name another folder"
         ) from None
@@ -136,8 +132,12 @@ def _sqlite(url: str) -> Store:
             "its folder does not exist", where=named(url), remedy=f"create {path.parent}"
         )
     locks = FileLocks(path.with_name(path.name + _LOCKS))
-    with locks.exclusive(), _one_line(url):
-        database = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 60}})
+    try:
+        with locks.exclusive(), _one_line(url):
+            database = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 60}})
+    except InputError:
+        locks.leave()
+        raise
     return Store(named(url), get_storage(database), locks, lambda: None)
 
 

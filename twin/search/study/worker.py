@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import optuna
 
@@ -22,11 +21,8 @@ _WAIT_S = 0.2
 """Between two looks for a trial while others work on all that are left."""
 
 
-class Evaluates(Protocol):
-    """What gives a candidate's figures on the first part of the traffic."""
-
-    def __call__(self, candidate: Candidate, share: float) -> Evaluation:
-        """Evaluate a candidate on the first `share` of the search part."""
+Evaluates = Callable[[Candidate, float], Evaluation]
+"""Gives a candidate's figures on the first so much of the search part, in (0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +85,7 @@ class Worker:
 
     def _try(self, claim: Claim) -> None:
         plan = self.plan
-        sampler = sampler_for(
-            plan.sampler, plan.options.seed, claim.trial.number, plan.population
-        )
+        sampler = sampler_for(plan.sampler, plan.options.seed, claim.trial.number, plan.population)
         # A study of its own for each trial: its sampler, and a fresh look at the others.
         study = optuna.load_study(study_name=plan.name, storage=self.store.storage, sampler=sampler)
         everything = SAMPLERS[plan.sampler].genetic
