@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from twin import __version__
-from twin.cli import capacity, catalogue, compare, conformance, memory, scenario, simulate
+from twin.cli import (
+    capacity,
+    catalogue,
+    compare,
+    conformance,
+    export,
+    import_config,
+    memory,
+    scenario,
+    simulate,
+)
 
 app = typer.Typer(
     name="twin",
@@ -19,6 +29,8 @@ app.command("simulate")(simulate.simulate_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
 app.command("compare")(compare.compare_command)
+app.command("export")(export.export_command)
+app.command("import-config")(import_config.import_config_command)
 app.command("conformance")(conformance.conformance_command)
 app.command("models")(catalogue.models_command)
 app.command("gpus")(catalogue.gpus_command)

@@ -84,7 +84,7 @@ def requests_in_flight(deployment: Deployment) -> float | None:
     running, waiting = (deployment.summary[name]["mean"] for name in ("running", "waiting"))
     if running is None or waiting is None:
         return None
-    return max(0.1, round(running + waiting, 1))
+    return max(0.1, round(float(running + waiting), 1))
 
 
 def _simulated(spec: AutoscalerSpec) -> Scaling:

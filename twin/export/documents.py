@@ -12,6 +12,7 @@ class _Plain(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:
         """Write every value out."""
+        del data
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:

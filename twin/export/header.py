@@ -108,8 +108,8 @@ def _goodput(summary: Mapping[str, Any]) -> str:
     ]
     met = {True: "met", False: "missed", None: "not judged"}[summary["slo_met"]]
     return (
-        f"goodput {_rate(summary['goodput_requests_per_s'])} requests/s within {', '.join(limits)}; "
-        f"at P{slo['percentile']:g} {met}"
+        f"goodput {_rate(summary['goodput_requests_per_s'])} requests/s within "
+        f"{', '.join(limits)}; at P{slo['percentile']:g} {met}"
     )
 
 

@@ -170,11 +170,11 @@ def _caveats(deployment: Deployment, part: Part) -> list[str]:
 
 def _scaling_caveats(scale: Scaling | None, end: str) -> list[str]:
     if scale is None:
-        return ["No HorizontalPodAutoscaler: the forecast recorded no steps to take a target from."]
+        return ["No HorizontalPodAutoscaler: no steps were recorded to take a target from."]
     return [
-        f"The HorizontalPodAutoscaler aims at {scale.metric} {scale.target:g} a replica ({scale.why}"
-        f"). It presumes that Prometheus scrapes the pods on port {PORT}, and prometheus-adapter "
-        f"with the rule in prometheus-adapter{end}.yaml.",
+        f"The HorizontalPodAutoscaler aims at {scale.metric} {scale.target:g} a replica "
+        f"({scale.why}). It presumes that Prometheus scrapes the pods on port {PORT}, and "
+        f"prometheus-adapter with the rule in prometheus-adapter{end}.yaml.",
         *scale.caveats,
     ]
 

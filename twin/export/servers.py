@@ -1,6 +1,4 @@
-"""Targets vllm, sglang and trtllm: one server's configuration file and the command that starts it."""
-
-from collections.abc import Mapping
+"""Targets vllm, sglang and trtllm: a server's configuration file, and its command line."""
 
 from twin.errors import InputError
 from twin.export.deployment import Deployment, Part, slug
@@ -8,9 +6,6 @@ from twin.export.documents import command_text, yaml_text
 from twin.export.engines import ENGINE_FORMATS
 from twin.export.engines.config import EngineConfig, EngineFormat
 from twin.export.header import header, plain_caveats
-
-Files = Mapping[str, str]
-"""Text by file name, the main one first."""
 
 
 def vllm_files(deployment: Deployment) -> dict[str, str]:

@@ -18,7 +18,7 @@ class Row:
         key: of a policy, `sglang.page_size` for one inside another.
         option: of the engine, spelt so.
         values: the engine's value by the policy's; None: they are spelt the same. A value that is
-            missing cannot be said to the engine.
+            missing cannot be said to the engine; of two that it spells alike the first is read.
         also: further values of the engine, and what they are in a policy.
     """
 
@@ -43,7 +43,7 @@ class Row:
         """
         if self.values is None:
             return value
-        known = {theirs: ours for ours, theirs in reversed(self.values.items())}
+        known = {theirs: ours for ours, theirs in reversed(list(self.values.items()))}
         return {**known, **(self.also or {})}[value]
 
 

@@ -6,7 +6,7 @@ Source: TensorRT-LLM main of autumn 2026 (1.4), `tensorrt_llm/llmapi/llm_args.py
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from twin.export.options import EngineOptions
 
@@ -22,6 +22,14 @@ class TrtllmKvCache(EngineOptions):
     max_tokens: Positive | None = None
     tokens_per_block: Positive | None = None
     dtype: Literal["auto", "float16", "bfloat16", "fp8"] | None = None
+
+    @field_validator("tokens_per_block")
+    @classmethod
+    def _power_of_two(cls, tokens: int | None) -> int | None:
+        """Its documentation of KV cache reuse asks for one, and its kernels count on it."""
+        if tokens is not None and tokens & (tokens - 1):
+            raise ValueError(f"{tokens} is no power of two")
+        return tokens
 
 
 class TrtllmScheduler(EngineOptions):
@@ -62,14 +70,13 @@ class TrtllmOptions(EngineOptions):
 
     @model_validator(mode="after")
     def _go_together(self) -> "TrtllmOptions":
-        """Refuse a step that cannot hold one token of each sequence... of a block, when chunked."""
+        """Refuse a step smaller than a block: with chunked prefill no long prompt would advance."""
         block = self.kv_cache_config.tokens_per_block if self.kv_cache_config else None
-        if self.enable_chunked_prefill and self.max_num_tokens and block:
-            if self.max_num_tokens < block:
-                raise ValueError(
-                    f"max_num_tokens {self.max_num_tokens} is below tokens_per_block {block} with "
-                    "chunked prefill on"
-                )
+        budget = self.max_num_tokens
+        if self.enable_chunked_prefill and budget and block and budget < block:
+            raise ValueError(
+                f"max_num_tokens {budget} is below tokens_per_block {block} with chunked prefill on"
+            )
         return self
 
     def as_dict(self) -> dict[str, object]:
