@@ -88,7 +88,7 @@ def scenario_of(given: Given, base: Base, *, name: str, where: str) -> Imported:
     data = _data(given, base, keys, llm, name)
     data = apply(data, base.overrides or {})
     if data.get("llm") is None:
-        what = f"the network {given.model!r} is not known" if given.model else "names no model"
+        what = f"the network {_shown(given.model)} is not known" if given.model else "names no model"
         raise InputError(
             what, where=where, remedy="give --set llm=NAME (see twin models) or a config.json"
         )
@@ -99,6 +99,11 @@ def scenario_of(given: Given, base: Base, *, name: str, where: str) -> Imported:
         find_gpu(file, None, f"{where}, gpu")
     told = (*_passed_over(given, form.title), *notes, *_stands_in(base))
     return Imported(file, _text(data, told, where), told)
+
+
+def _shown(model: str) -> str:
+    """Return a model's name; an address, which may hold a password, stays hidden."""
+    return "at an address" if "@" in model or "://" in model else repr(model[:80])
 
 
 def _told(given: Given, notes: list[str]) -> dict[str, Value]:
