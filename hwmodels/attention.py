@@ -8,6 +8,7 @@ import math
 
 from hwmodels.efficiency import FP8_KV_RATIO, DecodeFit, PrefillFit
 from hwmodels.interpolate import log_interpolate
+from hwmodels.kv_formats import PRICED_AS, converts, prefill_factor, priced_decode
 from hwmodels.ops import Bound, DecodeAttention, OpCost, PrefillAttention, Source
 from hwmodels.spec import GpuSpec
 
@@ -55,15 +56,17 @@ def prefill_cost(op: PrefillAttention, fit: PrefillFit, gpu: GpuSpec) -> OpCost:
     work = max(total * op.heads, gpu.num_sms * longest) * tile_flops
     compute_s = work / (tensor * gpu.flops_per_s["bf16"])
     memory_s = activations / fit.query_bytes_per_s + written / fit.kv_write_bytes_per_s
-    if op.kv_dtype != "bf16" and op.kv_dtype not in gpu.flops_per_s:
+    if converts(op.kv_dtype, gpu):
         converted = total * TILE * dims * op.heads
         compute_s += converted / (_CONVERTED_PER_CLOCK * gpu.num_sms * gpu.boost_hz)
+    compute_s *= prefill_factor(op.kv_dtype, gpu)
     fixed_s = 0.0 if op.joined else fit.t0_s
     if fixed_s >= max(compute_s, memory_s):
         bound = Bound.LAUNCH
     else:
         bound = Bound.COMPUTE if compute_s >= memory_s else Bound.HBM
     measured = fit.measured and op.kv_tokens == op.query_tokens and op.window is None
+    measured = measured and op.kv_dtype not in PRICED_AS
     source = Source.PHYSICS if measured else Source.EXTRAPOLATED
     kernels = 0 if op.joined else op.repeat
     return OpCost((fixed_s + memory_s + compute_s) * op.repeat, bound, source, kernels)
@@ -84,6 +87,7 @@ def decode_cost(
     """
     if op.seqs <= 0:
         return OpCost(0.0, Bound.HBM, Source.PHYSICS, 0)
+    asked, op = op, priced_decode(op)
     group = op.heads / op.kv_heads
     blocks = op.seqs * op.kv_heads * math.ceil(group / _HEADS_PER_BLOCK)
     mean = op.kv_tokens / op.seqs
@@ -110,5 +114,6 @@ def decode_cost(
         bound = Bound.LAUNCH
     else:
         bound = Bound.HBM if moved_s >= compute_s else Bound.COMPUTE
-    source = Source.PHYSICS if fit.measured else Source.EXTRAPOLATED
+    measured = fit.measured and op is asked
+    source = Source.PHYSICS if measured else Source.EXTRAPOLATED
     return OpCost(seconds * op.repeat, bound, source, op.repeat)

@@ -10,4 +10,20 @@ WEIGHT_BYTES: dict[str, float] = {
     "mxfp4": 4.25 / 8,
 }
 
-KV_BYTES: dict[str, float] = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 4.25 / 8}
+KV_BYTES: dict[str, float] = {
+    "bf16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 4.25 / 8,
+    "fp8_per_token_head": 1.0,
+    "int8_per_token_head": 1.0,
+    "int4_per_token_head": 0.5,
+}
+
+KV_SCALE_BYTES: dict[str, int] = {
+    "fp8_per_token_head": 4,
+    "int8_per_token_head": 4,
+    "int4_per_token_head": 4,
+}
+"""Of the scale that each token keeps for each head, of its key and of its value: float32, stored
+behind the numbers (vLLM's `TritonAttentionBackend.customize_spec`)."""

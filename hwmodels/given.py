@@ -19,6 +19,8 @@ _NODE = {"num_gpus": 1, "link": "pcie4", "host_link": "pcie4", "source": "assume
 _TEXTS = ("name", "title", "architecture")
 _COUNTS = ("memory_bytes", "visible_memory_bytes", "num_sms", "l2_bytes", "l2_segments")
 _RATES = ("hbm_bytes_per_s", "boost_hz")
+_POWERS = ("power_w", "idle_power_w")
+"""Facts that a profile may leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ def _described(name: str, told: Mapping[str, Any]) -> GpuSpec:
         plain: dict[str, Any] = {key: str(facts[key]) for key in _TEXTS}
         plain |= {key: _above_zero(key, facts[key], int) for key in _COUNTS}
         plain |= {key: _above_zero(key, facts[key], float) for key in _RATES}
+        plain |= {
+            key: _above_zero(key, facts[key], float)
+            for key in _POWERS
+            if facts.get(key) is not None
+        }
         spec = GpuSpec(
             **plain,
             compute_capability=_pair(facts["compute_capability"]),

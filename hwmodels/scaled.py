@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from hwmodels.kv_formats import PRICED_AS
 from hwmodels.measured.scales import CostScales
 from hwmodels.ops import (
     Bound,
@@ -60,7 +61,7 @@ class Corrections:
         if isinstance(op, Gemm | ExpertGemm):
             seconds = self._product(op, seconds)
         elif isinstance(op, DecodeAttention):
-            if op.kv_dtype in _EIGHT_BIT:
+            if PRICED_AS.get(op.kv_dtype, op.kv_dtype) in _EIGHT_BIT:
                 seconds *= self.decode_8bit
         elif isinstance(op, Collective) and op.ranks == WIDE_RANKS and op.kind == "all_reduce":
             seconds += self.wide_all_reduce_s * op.repeat

@@ -58,6 +58,9 @@ class GpuSpec:
         sources: field name to where the fact comes from; a field without its own entry falls
             under the key "".
         assumed: names of facts that are neither from a datasheet nor measured.
+        power_w: most the part may draw for long (TDP or TGP); None: not told.
+        idle_power_w: drawn with an engine loaded (a CUDA context keeps the clocks up) and nothing
+            running; None: not told.
     """
 
     name: str
@@ -75,6 +78,8 @@ class GpuSpec:
     node: NodeSpec
     sources: Mapping[str, str] = field(hash=False, compare=False)
     assumed: frozenset[str] = frozenset()
+    power_w: float | None = None
+    idle_power_w: float | None = None
 
     def source_of(self, fact: str) -> str:
         """Return where a fact comes from."""

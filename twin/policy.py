@@ -6,7 +6,18 @@ from pydantic import Field, model_validator
 
 from twin.strict import Strict
 
-KvCacheDtype = Literal["auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8"]
+KvCacheDtype = Literal[
+    "auto",
+    "bfloat16",
+    "float16",
+    "fp8",
+    "fp8_e4m3",
+    "fp8_e5m2",
+    "int8",
+    "fp8_per_token_head",
+    "int8_per_token_head",
+    "int4_per_token_head",
+]
 Quantization = Literal["none", "fp8", "int8", "int4"]
 Positive = Annotated[int, Field(gt=0, le=10**9)]
 Count = Annotated[int, Field(ge=0, le=10**9)]

@@ -16,6 +16,8 @@ B200_SXM = GpuSpec(
     l2_segments=2,
     boost_hz=1965e6,
     node=NodeSpec(num_gpus=8, link="nvlink5", host_link="pcie5", source="HGX B200 datasheet"),
+    power_w=1000.0,
+    idle_power_w=190.0,
     sources={
         "": "NVIDIA HGX B200 datasheet",
         "hbm_bytes_per_s": "HGX B200 datasheet, lower of the published 7.7 and 8.0 TB/s",
@@ -25,6 +27,9 @@ B200_SXM = GpuSpec(
         "boost_hz": "commonly published, about 1965 MHz, unmeasured here",
         "l2_bytes": "public micro-benchmark logs (gpu-benches, mt4g)",
         "l2_segments": "assumed: two dies",
+        "power_w": "NVIDIA HGX B200 datasheet: max TDP, up to 1000 W",
+        "idle_power_w": "assumed: 140 W bare (public nvidia-smi listings) plus the 50 W that a "
+        "CUDA context adds on H100 (arXiv 2605.23918)",
     },
-    assumed=frozenset({"visible_memory_bytes", "l2_segments"}),
+    assumed=frozenset({"idle_power_w", "visible_memory_bytes", "l2_segments"}),
 )

@@ -16,6 +16,8 @@ H100_SXM = GpuSpec(
     l2_segments=2,
     boost_hz=1980e6,
     node=NodeSpec(num_gpus=8, link="nvlink4", host_link="pcie5", source="HGX H100 datasheet"),
+    power_w=700.0,
+    idle_power_w=121.7,
     sources={
         "": "NVIDIA H100 SXM datasheet",
         "num_sms": "public micro-benchmark logs (gpu-benches, mt4g)",
@@ -24,5 +26,8 @@ H100_SXM = GpuSpec(
         "boost_hz": "public micro-benchmark logs (gpu-benches, mt4g)",
         "visible_memory_bytes": "about 79.1 GiB, inferred from engine start-up logs",
         "flops_per_s": "NVIDIA H100 SXM datasheet, dense",
+        "power_w": "NVIDIA H100 SXM datasheet: max TDP, up to 700 W",
+        "idle_power_w": "measured idle with a CUDA context, arXiv 2605.23918: 121.7 W (bare 71.8 "
+        "W)",
     },
 )

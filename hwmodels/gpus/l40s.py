@@ -21,6 +21,8 @@ L40S = GpuSpec(
         host_link="pcie4",
         source="L40S datasheet: PCIe Gen4 x16; eight a server assumed",
     ),
+    power_w=350.0,
+    idle_power_w=102.1,
     sources={
         "": "NVIDIA L40S datasheet",
         "num_sms": "NVIDIA Ada whitepaper, AD102 with 142 SMs",
@@ -29,5 +31,8 @@ L40S = GpuSpec(
         "l2_segments": "public micro-benchmark logs (gpu-benches, mt4g): no far plateau seen",
         "visible_memory_bytes": "one PyTorch out-of-memory report, total 44.42 GiB "
         "(github.com/stepfun-ai/Step-Video-T2V/issues/8); ECC takes the rest of 48",
+        "power_w": "NVIDIA L40S datasheet: max power consumption",
+        "idle_power_w": "measured idle with a CUDA context, arXiv 2605.23918: 102.1 W (bare 35.6 "
+        "W)",
     },
 )

@@ -21,12 +21,17 @@ RTX_4090 = GpuSpec(
         host_link="pcie4",
         source="consumer card: one a machine assumed; PCIe Gen4 x16",
     ),
+    power_w=450.0,
+    idle_power_w=65.0,
     sources={
         "": "NVIDIA Ada GPU architecture whitepaper, RTX 4090",
         "flops_per_s": "NVIDIA Ada whitepaper, dense, FP32 accumulation "
         "(half the FP16-accumulation rate)",
         "l2_segments": "assumed: as L40 (same AD102 die), no far plateau seen",
         "visible_memory_bytes": "engine run on this card: 25,250,627,584 bytes reported",
+        "power_w": "NVIDIA GeForce RTX 4090 specifications: total graphics power",
+        "idle_power_w": "assumed: median of 60-87 W that public nvidia-smi listings show at full "
+        "clocks without load",
     },
-    assumed=frozenset({"l2_segments"}),
+    assumed=frozenset({"idle_power_w", "l2_segments"}),
 )

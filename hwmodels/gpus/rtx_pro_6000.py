@@ -24,10 +24,16 @@ RTX_PRO_6000 = GpuSpec(
     node=NodeSpec(
         num_gpus=8, link="pcie5", host_link="pcie5", source="PCIe Gen5 x16; eight a server assumed"
     ),
+    power_w=600.0,
+    idle_power_w=81.0,
     sources={
         "": "NVIDIA RTX Blackwell PRO GPU architecture whitepaper",
         "l2_segments": "assumed: one",
         "visible_memory_bytes": "serving runs on this card: 102.0e9 bytes visible",
+        "power_w": "NVIDIA RTX PRO 6000 Blackwell datasheet, Workstation and Server Edition:"
+        " max power consumption",
+        "idle_power_w": "assumed: the 81 W that public nvidia-smi listings show at full clocks "
+        "without load",
     },
-    assumed=frozenset({"l2_segments"}),
+    assumed=frozenset({"idle_power_w", "l2_segments"}),
 )

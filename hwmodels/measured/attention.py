@@ -8,7 +8,9 @@ import numpy as np
 
 from hwmodels.attention import decode_cost, prefill_cost
 from hwmodels.dtypes import KV_BYTES
-from hwmodels.efficiency import DecodeFit, PrefillFit
+from hwmodels.efficiency import FP8_KV_RATIO, DecodeFit, PrefillFit
+from hwmodels.interpolate import log_interpolate
+from hwmodels.kv_formats import priced_decode
 from hwmodels.measured.fa2_decode import Fa2DecodeFit, fa2_decode_s
 from hwmodels.measured.grid import Physics, ResidualGrid
 from hwmodels.measured.heads import HeadShare, Pair, stand_ins
@@ -24,6 +26,9 @@ _JOINED_BATCH = 16
 # How far gaps follow the (batch, length) axes: prefill is smoother along the batch, decode along
 # the length, on all three GPUs.
 _TRUST = {"prefill": (0.7, 0.3), "decode": (0.1, 0.9)}
+
+
+_EIGHT_BIT = ("fp8", "int8")
 
 
 class _Heads:
@@ -213,10 +218,12 @@ class MeasuredDecode:
     def cost(self, op: DecodeAttention) -> OpCost:
         """Return the cost of a batch of one-token queries, all repeats."""
         base = decode_cost(op, self._fit, self._gpu, self._tensor, l2_warm=self._warm)
+        asked, op = op, priced_decode(op)
         found = self._tables.find(_head_name(op.qk_dim, op.v_dim), op.kv_dtype)
         if op.seqs <= 0 or found is None:
             return base
         variant, own = found
+        own = own and op is asked
         heads = self._tables.heads(variant)
         shares, enclosed = heads.shares((op.heads, op.kv_heads))
         total, sources, mean = 0.0, [], op.kv_tokens / op.seqs
@@ -236,10 +243,18 @@ class MeasuredDecode:
 
     def _layer_s(self, op: DecodeAttention, l2_warm: bool) -> float:
         """The form's seconds of one layer."""
-        if self._fa2 is not None and op.qk_dim == op.v_dim and op.kv_dtype == "bf16":
-            return fa2_decode_s(op, self._fa2, self._gpu, l2_warm=l2_warm)
+        if self._fa2 is not None and op.qk_dim == op.v_dim:
+            return self._fa2_s(op, self._fa2, l2_warm)
         whole = decode_cost(op, self._fit, self._gpu, self._tensor, l2_warm=l2_warm)
         return whole.seconds / op.repeat
+
+    def _fa2_s(self, op: DecodeAttention, fit: Fa2DecodeFit, l2_warm: bool) -> float:
+        """FlashAttention-2's form; over 8-bit KV times Hopper's ratio, the only one measured."""
+        ratio = 1.0
+        if op.kv_dtype in _EIGHT_BIT:
+            op = replace(op, kv_bytes_per_token=2 * op.kv_bytes_per_token, kv_dtype="bf16")
+            ratio = log_interpolate(op.kv_tokens * op.kv_bytes_per_token, FP8_KV_RATIO)
+        return ratio * fa2_decode_s(op, fit, self._gpu, l2_warm=l2_warm)
 
     def _form(self, variant: str, op: DecodeAttention, pair: Pair) -> Physics:
         head, _, kv_dtype = variant.partition(".")

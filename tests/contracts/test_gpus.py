@@ -49,6 +49,14 @@ def test_facts_are_named_sourced_and_plausible(name):
     assert gpu.node.host_link in LINKS
 
 
+@pytest.mark.parametrize("name", GPUS)
+def test_power_is_told_and_sourced(name):
+    gpu = GPUS[name]
+    assert {"power_w", "idle_power_w"} <= set(gpu.sources)
+    assert 0.1 < gpu.idle_power_w / gpu.power_w < 0.35
+    assert "power_w" not in gpu.assumed, "a limit is in every datasheet"
+
+
 @pytest.mark.parametrize("name", LINKS)
 def test_links_are_named_and_sourced(name):
     link = LINKS[name]

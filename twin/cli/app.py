@@ -12,6 +12,7 @@ from twin.cli import (
     conformance,
     export,
     import_config,
+    kv_dtype,
     memory,
     scenario,
     simulate,
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command("simulate")(simulate.simulate_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
+app.command("kv-dtype")(kv_dtype.kv_dtype_command)
 app.command("compare")(compare.compare_command)
 app.command("export")(export.export_command)
 app.command("import-config")(import_config.import_config_command)

@@ -13,6 +13,7 @@ from twin.export.engines.config import EngineConfig
 from twin.export.engines.vllm import VLLM
 from twin.export.header import header
 from twin.export.servers import engine_of
+from twin.llm.weights import weights_bytes
 
 _PORT = 8000
 
@@ -83,9 +84,8 @@ def _arguments(config: EngineConfig) -> list[str]:
 
 
 def _volume(part: Part) -> str:
-    """Half as much again as the weights, in whole GiB, for the download."""
-    weights = part.scenario.capacity.weights_bytes * part.gpus
-    return f"{max(1, -(-int(1.5 * weights) // 2**30))}Gi"
+    """A quarter more than the checkpoint, in whole GiB, for the download."""
+    return f"{-(-5 * weights_bytes(part.scenario.arch) // (4 * 2**30))}Gi"
 
 
 def _caveats(deployment: Deployment, part: Part) -> list[str]:

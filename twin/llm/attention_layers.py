@@ -1,6 +1,6 @@
 """Attention operations of one rank: full, sliding-window and latent layers."""
 
-from hwmodels.dtypes import KV_BYTES
+from hwmodels.dtypes import KV_BYTES, KV_SCALE_BYTES
 from hwmodels.ops import DecodeAttention, Op, PrefillAttention
 from twin.llm.arch import ModelArch
 
@@ -17,11 +17,12 @@ class AttentionLayers:
         self.kv_heads = max(1, -(-arch.num_kv_heads // tp))
         self.kv_dtype = kv_dtype
         elem = KV_BYTES[kv_dtype]
+        scale_bytes = KV_SCALE_BYTES.get(kv_dtype, 0)
         mla = arch.mla
         if mla is None:
             self.prefill_kv_heads = self.decode_kv_heads = self.kv_heads
             self.prefill_dims = self.decode_dims = (arch.head_dim, arch.head_dim)
-            self.kv_bytes_per_token = 2 * self.kv_heads * arch.head_dim * elem
+            self.kv_bytes_per_token = 2 * self.kv_heads * (arch.head_dim * elem + scale_bytes)
         else:
             self.prefill_kv_heads, self.decode_kv_heads = self.heads, 1
             self.prefill_dims = (mla.qk_nope_dim + mla.qk_rope_dim, mla.v_dim)

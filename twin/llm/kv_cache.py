@@ -5,22 +5,24 @@ their old blocks back, so a long sequence takes less there than stated here; the
 in tokens* that the engine prints is reckoned over all layers as here.
 """
 
+from hwmodels.dtypes import KV_BYTES, KV_SCALE_BYTES
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
-from twin.llm.quantization import ELEMENT_BYTES, kv_dtype
+from twin.llm.quantization import kv_dtype
 
 
 def layer_kv_bytes_per_token(arch: ModelArch, kv_cache_dtype: str = "auto", tp: int = 1) -> int:
     """Return bytes that one layer keeps for one token on one GPU.
 
     K and V heads are dealt out to the ranks, at least one each: with more ranks than KV heads the
-    bytes stop shrinking. MLA keeps one latent and one rotary key, whole on every rank.
+    bytes stop shrinking. Formats with a scale a token and head keep it of the key and of the value.
+    MLA keeps one latent and one rotary key, whole on every rank.
     """
-    elem_bytes = int(ELEMENT_BYTES[kv_dtype(kv_cache_dtype)])
+    dtype = kv_dtype(kv_cache_dtype)
     if arch.mla:
-        return (arch.mla.kv_lora_rank + arch.mla.qk_rope_dim) * elem_bytes
+        return int((arch.mla.kv_lora_rank + arch.mla.qk_rope_dim) * KV_BYTES[dtype])
     heads = max(1, arch.num_kv_heads // tp)
-    return 2 * heads * arch.head_dim * elem_bytes
+    return 2 * heads * (int(arch.head_dim * KV_BYTES[dtype]) + KV_SCALE_BYTES.get(dtype, 0))
 
 
 def kv_bytes_per_token_per_gpu(

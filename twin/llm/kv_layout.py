@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from hwmodels.dtypes import KV_BYTES, KV_SCALE_BYTES
 from hwmodels.memory.layout import Arrangement, KvLayout, Order, Pools
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
-from twin.llm.quantization import ELEMENT_BYTES
 
 INT4_GROUP = 32
 INT4_SCALE_BYTES = 4
@@ -17,7 +17,8 @@ class KvPool:
     """What is chosen about a KV pool beside the network.
 
     Attributes:
-        kv_dtype: bf16, fp8, int8 or int4 (with scales stored apart).
+        kv_dtype: bf16, fp8, int8, int4 (with scales stored apart), or one with a scale a token and
+            head, which is counted as if stored apart (vLLM puts it behind the row).
         block_tokens: tokens a block.
         num_blocks: of the pool.
         tp, pp: ranks and stages that share the network.
@@ -48,13 +49,16 @@ def kv_layout(
         heads, dim, tensors = 1, arch.mla.kv_lora_rank + arch.mla.qk_rope_dim, 1
     layers = arch.num_layers if arch.num_kv_layers is None else arch.num_kv_layers
     group = INT4_GROUP if pool.kv_dtype == "int4" else 0
+    scale_bytes = INT4_SCALE_BYTES if group else 0
+    if pool.kv_dtype in KV_SCALE_BYTES:
+        group, scale_bytes = dim, KV_SCALE_BYTES[pool.kv_dtype]
     if group and dim % group:
         raise InputError(
             f"int4 groups of {group} do not divide heads of {dim}", remedy="choose another KV dtype"
         )
     return KvLayout(
         block_tokens=pool.block_tokens,
-        element_bytes=ELEMENT_BYTES[pool.kv_dtype],
+        element_bytes=0.5 if pool.kv_dtype == "int4" else KV_BYTES[pool.kv_dtype],
         kv_heads=heads,
         head_dim=dim,
         num_layers=-(-layers // pool.pp),
@@ -64,5 +68,5 @@ def kv_layout(
         order=order,
         tensors=tensors,
         group_elements=group,
-        scale_bytes=INT4_SCALE_BYTES if group else 0,
+        scale_bytes=scale_bytes,
     )

@@ -1,5 +1,6 @@
 """In which number formats weights are stored, products are computed and the KV cache is kept."""
 
+from hwmodels.dtypes import KV_SCALE_BYTES
 from twin.errors import InputError
 from twin.llm.arch import ModelArch
 
@@ -18,7 +19,45 @@ KV_DTYPES: dict[str, str] = {
     "fp8_e4m3": "fp8",
     "fp8_e5m2": "fp8",
     "int8": "int8",
+    "fp8_per_token_head": "fp8_per_token_head",
+    "int8_per_token_head": "int8_per_token_head",
+    "int4_per_token_head": "int4_per_token_head",
 }
+
+KV_DTYPE_SPELLINGS: dict[str, dict[str, str]] = {
+    "vllm": {
+        name: name
+        for name in (
+            "auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2",
+            "fp8_per_token_head", "int8_per_token_head", "int4_per_token_head",
+        )
+    },
+    "sglang": {
+        "auto": "auto", "bfloat16": "bfloat16",
+        "fp8": "fp8_e4m3", "fp8_e4m3": "fp8_e4m3", "fp8_e5m2": "fp8_e5m2",
+    },
+    "trtllm": {
+        "auto": "auto", "bfloat16": "bfloat16", "float16": "float16",
+        "fp8": "fp8", "fp8_e4m3": "fp8",
+    },
+}  # fmt: skip
+"""By engine: a `kv_cache_dtype` of the policy, and how the engine's own option spells it.
+
+Sources: vLLM 0.33.0 `CacheConfig.cache_dtype`; SGLang's `--kv-cache-dtype` and its page on
+quantised KV caches; TensorRT-LLM's LLM API, `KvCacheConfig.dtype` (its INT8 KV is a checkpoint's
+business in the older backend). A dtype without a spelling is none of that engine's.
+"""
+
+KV_DTYPE_ENGINES: dict[str, frozenset[str]] = {
+    dtype: frozenset(e for e, known in KV_DTYPE_SPELLINGS.items() if dtype in known)
+    for dtype in KV_DTYPES
+    if dtype != "bf16"
+}
+"""By `kv_cache_dtype`: the engines that have it. None has `int8`, a scale for a whole tensor."""
+
+KV_DTYPE_NEEDS: dict[str, tuple[int, int]] = {"fp8_per_token_head": (8, 9)}
+"""Least compute capability: Triton attention reads FP8 from sm_89 on (vLLM's `TritonAttentionImpl`
+refuses others). Plain FP8 KV runs on Ampere too, by FlashInfer."""
 
 # What multiplies: 4-bit weights are expanded to bf16 inside the kernel (no 4-bit tensor-core path
 # up to Hopper); INT8 checkpoints are taken as W8A8.
@@ -49,7 +88,11 @@ def weight_dtype(arch: ModelArch, quantization: str | None = None) -> str:
 
 
 def kv_dtype(kv_cache_dtype: str) -> str:
-    """Return bf16, fp8 or int8 for a `kv_cache_dtype` in vLLM's spelling."""
+    """Return the stored format, a key of `hwmodels.dtypes.KV_BYTES`.
+
+    Args:
+        kv_cache_dtype: in vLLM's spelling.
+    """
     try:
         return KV_DTYPES[kv_cache_dtype]
     except KeyError:
@@ -57,6 +100,23 @@ def kv_dtype(kv_cache_dtype: str) -> str:
             f"unknown kv_cache_dtype {kv_cache_dtype!r}",
             remedy="choose one of " + ", ".join(sorted(KV_DTYPES)),
         ) from None
+
+
+def kv_dtype_refusal(
+    kv_cache_dtype: str, arch: ModelArch, compute_capability: tuple[int, int]
+) -> str | None:
+    """Return why a network or GPU cannot have a KV dtype, one line; None: it can."""
+    if kv_dtype(kv_cache_dtype) not in KV_SCALE_BYTES:
+        return None
+    if arch.mla is not None:
+        return f"{kv_cache_dtype} scales heads; {arch.name} keeps one latent for all of them"
+    least = KV_DTYPE_NEEDS.get(kv_cache_dtype, (0, 0))
+    if compute_capability < least:
+        return (
+            f"{kv_cache_dtype} needs compute capability {least[0]}.{least[1]}, "
+            f"this GPU has {compute_capability[0]}.{compute_capability[1]}"
+        )
+    return None
 
 
 def resolve_dtypes(

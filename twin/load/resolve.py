@@ -18,7 +18,7 @@ from twin.llm.layer_profiles import applies, layer_profile_for
 from twin.llm.lowering import Precision
 from twin.llm.models import MODELS, find_model
 from twin.llm.parallelism import Parallelism
-from twin.llm.quantization import resolve_dtypes
+from twin.llm.quantization import kv_dtype_refusal, resolve_dtypes
 from twin.load.kv_layouts import check_layout, layout_notes
 from twin.load.pools import pool_files
 from twin.load.profile_file import find_gpu, read_profile_file
@@ -93,6 +93,9 @@ def _resolve(
     blocks = _num_gpu_blocks(file, query, budget, where)
     if file.engine.name == "vllm":
         _check_context_fits(policy, query, blocks, where)
+    refusal = kv_dtype_refusal(file.policy.kv_cache_dtype, arch, gpu.compute_capability)
+    if refusal is not None:
+        raise InputError(refusal, where=f"{where}: policy.kv_cache_dtype", remedy="choose another")
     dtypes = resolve_dtypes(
         arch, file.policy.quantization, file.policy.kv_cache_dtype, "fp8" in gpu.flops_per_s
     )

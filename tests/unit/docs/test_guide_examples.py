@@ -19,6 +19,7 @@ from twin.load import load_policy, load_scenario, read_scenario_file
 from twin.load.capacity_question import CapacityQuestion, answer
 from twin.load.documents import parse_yaml
 from twin.memory.explanation import explain
+from twin.memory.kv_advice import Run, advise
 from twin.report.metrics import summarise
 from twin.report.output import FILES
 from twin.scenario import ScenarioFile
@@ -285,6 +286,11 @@ def test_every_key_of_the_capacity_answer_is_documented() -> None:
 def test_every_key_of_the_memory_answer_is_documented() -> None:
     data = explain(load_scenario("chat-h100")).as_dict()
     assert sorted(keys_of("keys", "memory")) == sorted(data)
+
+
+def test_every_key_of_the_kv_dtype_answer_is_documented(result: SimulationResult) -> None:
+    run = Run(load_scenario("chat-h100"), result, summarise(result))
+    assert sorted(keys_of("keys", "kv-dtype")) == sorted(advise(run, run).as_dict())
 
 
 def commands(command: Any, prefix: str = "twin") -> Iterator[tuple[str, Any]]:

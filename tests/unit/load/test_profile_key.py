@@ -11,10 +11,10 @@ import yaml
 
 from hwmodels.cost import given_cost_model
 from hwmodels.efficiency import EFFICIENCIES
-from hwmodels.given import read_given
+from hwmodels.given import gpu_of, read_given
 from hwmodels.gpus import GPUS
 from hwmodels.ops import Elementwise
-from hwmodels.profile import HardwareProfile, Provenance, write_profile
+from hwmodels.profile import HardwareProfile, ProfileError, Provenance, write_profile
 from twin.engine import simulate
 from twin.engine.engines import engine_costs
 from twin.errors import InputError
@@ -85,6 +85,14 @@ def data(**more):
 def times(scenario, engine="fast"):
     result = simulate(scenario, engine=engine)
     return result.requests.finish_s.tobytes(), result.steps.end_s.tobytes()
+
+
+def test_power_of_a_described_gpu_may_be_told_or_left_out():
+    assert gpu_of(unknown_gpu()).power_w is None
+    told = gpu_of(unknown_gpu(power_w=350, idle_power_w=40))
+    assert (told.power_w, told.idle_power_w) == (350.0, 40.0)
+    with pytest.raises(ProfileError, match="power_w"):
+        gpu_of(unknown_gpu(power_w=-1))
 
 
 def test_a_profile_prices_kernels_instead_of_the_shipped_one(written):
