@@ -1,7 +1,6 @@
 """Deployments whose exported files are kept: one line a case."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +147,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "vllm-0.33.0/unmapped": (
         "vllm",
         {
-            "policy": {"kv_cache_dtype": "int8", "quantization": "int4", "sglang": {"page_size": 8}},
+            "policy": {
+                "kv_cache_dtype": "int8",
+                "quantization": "int4",
+                "sglang": {"page_size": 8},
+            },
             "kv_layout": {"order": "scattered"},
             "clients": {"timeout_s": 30, "retry": {"kind": "exponential"}},
             "cluster": {"replicas": 2, "router": "least_requests"},
@@ -158,7 +161,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "vllm-0.33.0/kubernetes": ("kubernetes", {"cluster": FLEET, "policy": VLLM_ALL}),
     "vllm-0.33.0/kubernetes-still": ("kubernetes", {"cluster": {"replicas": 2}}),
     "vllm-0.33.0/kubernetes-pools": ("kubernetes", {"cluster": POOLS}),
-    "vllm-0.33.0/llm_d": ("llm_d", {"cluster": FLEET, "parallelism": {"tp": 2}, "policy": VLLM_ALL}),
+    "vllm-0.33.0/llm_d": (
+        "llm_d",
+        {"cluster": FLEET, "parallelism": {"tp": 2}, "policy": VLLM_ALL},
+    ),
     "vllm-0.33.0/dynamo": ("dynamo", {"cluster": FLEET, "policy": VLLM_ALL}),
     "vllm-0.19.0/defaults": ("vllm", {**_of("vllm", "0.19.0"), "policy": {"max_num_seqs": 256}}),
     "sglang-0.5.23/defaults": ("sglang", _of("sglang")),
@@ -175,7 +181,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "trtllm-1.4.0/eager": (
         "trtllm",
-        {**_of("trtllm"), "policy": {"enforce_eager": True, "trtllm": {"cuda_graph_padding": True}}},
+        {
+            **_of("trtllm"),
+            "policy": {"enforce_eager": True, "trtllm": {"cuda_graph_padding": True}},
+        },
     ),
     "trtllm-1.4.0/kubernetes": ("kubernetes", {**_of("trtllm"), "policy": TRTLLM_ALL}),
     "trtllm-1.4.0/dynamo": ("dynamo", {**_of("trtllm"), "policy": TRTLLM_ALL, "cluster": FLEET}),

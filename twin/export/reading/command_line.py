@@ -23,6 +23,7 @@ _PROGRAMS = {("vllm", "serve"): "vllm", ("sglang", "serve"): "sglang"}
 _IMAGES = re.compile(r"(?:^|/)(vllm-openai|sglang|tensorrt-llm/release)(?::v?([\w.-]+))?$")
 _IMAGE_ENGINES = {"vllm-openai": "vllm", "sglang": "sglang", "tensorrt-llm/release": "trtllm"}
 _ENDS = {"&&", "||", "|", ";", "&", ">", ">>", "<"}
+_LEVEL = re.compile(r"-O=?\w+")
 _NUMBERED = re.compile(r"\d+\.\d+")
 
 
@@ -122,6 +123,8 @@ def arguments(engine: str, words: Sequence[str]) -> Iterator[tuple[str, Value]]:
             if at == 1:
                 yield "model", word
             continue
+        if engine == "vllm" and _LEVEL.fullmatch(word):  # -O3
+            word = f"--optimization-level={word[2:].lstrip('=')}"
         name, equals, value = word.partition("=")
         name, given = own_name(engine, name), [value] if equals else []
         off = name.startswith("no-") and takes_no_value(engine, name[3:])

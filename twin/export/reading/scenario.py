@@ -88,7 +88,9 @@ def scenario_of(given: Given, base: Base, *, name: str, where: str) -> Imported:
     data = _data(given, base, keys, llm, name)
     data = apply(data, base.overrides or {})
     if data.get("llm") is None:
-        what = f"the network {_shown(given.model)} is not known" if given.model else "names no model"
+        what = (
+            f"the network {_shown(given.model)} is not known" if given.model else "names no model"
+        )
         raise InputError(
             what, where=where, remedy="give --set llm=NAME (see twin models) or a config.json"
         )
