@@ -38,9 +38,17 @@ class EngineOptions(BaseModel):
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
             message = first["msg"].removeprefix("Value error, ")
-            problem = f"{place}: {message}" if place else message
-            raise InputError(problem[:1].lower() + problem[1:], where=where) from None
+            message = message[:1].lower() + message[1:] + _not_this(place, first["input"])
+            raise InputError(f"{place}: {message}" if place else message, where=where) from None
 
     def as_dict(self) -> dict[str, Value]:
         """Return what is set, in the order of the fields."""
         return self.model_dump(by_alias=True, exclude_none=True)
+
+
+def _not_this(place: str, value: Any) -> str:
+    """Return `, not 24` of a short value; a model's name may be an address with a password."""
+    if place.startswith("model") or not isinstance(value, (bool, int, float, str)):
+        return ""
+    shown = repr(value)
+    return f", not {shown}" if len(shown) <= 40 else ""

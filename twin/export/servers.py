@@ -34,7 +34,7 @@ def engine_of(deployment: Deployment, wanted: str | None = None) -> EngineFormat
         raise InputError(
             f"the scenario's engine is {name}, not {wanted}",
             where=deployment.origin,
-            remedy=f"export --to {name}, or simulate with --set engine.name={wanted}",
+            remedy=f"give --to {name}, or --set 'engine={{name: {wanted}}}'",
         )
     return ENGINE_FORMATS[name]
 

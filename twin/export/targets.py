@@ -1,16 +1,17 @@
 """`EXPORTERS`: what a policy can be written as, and `export`, which writes it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from twin.errors import InputError
 from twin.export.deployment import Deployment, deployment_of, verdict_of
 from twin.export.dynamo import dynamo_files
+from twin.export.engines import ENGINE_FORMATS
 from twin.export.kubernetes import kubernetes_files
 from twin.export.llm_d import llm_d_files
-from twin.export.servers import sglang_files, trtllm_files, vllm_files
+from twin.export.servers import engine_of, sglang_files, trtllm_files, vllm_files
 from twin.load import load_scenario
 from twin.load.examples import find_scenario
 from twin.naming import lookup
@@ -57,11 +58,20 @@ def export(
         InputError: there is no such scenario or target, or the engine would refuse the policy.
     """
     chosen = lookup(EXPORTERS, target, "target")
-    return chosen.files(load_deployment(path, overrides))
+    return chosen.files(load_deployment(path, overrides, chosen.engines))
 
 
-def load_deployment(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Deployment:
+def load_deployment(
+    path: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    engines: Sequence[str] = tuple(ENGINE_FORMATS),
+) -> Deployment:
     """Return a scenario with its forecast and a GPU's verdict, if there is one beside it.
+
+    Args:
+        path, overrides: as in `export`.
+        engines: what the scenario's engine may be; it is checked before anything is simulated,
+            and so is the policy.
 
     Raises:
         InputError: as `export`.
@@ -71,9 +81,13 @@ def load_deployment(path: str | Path, overrides: Mapping[str, Any] | None = None
 
     file, judged = source_files(path)
     scenario = load_scenario(file, overrides)
-    summary = summarise(simulate(scenario))
     verdict = verdict_of(judged, scenario) if judged.exists() else None
-    return deployment_of(scenario, _origin(path, judged), summary, verdict)
+    bare = deployment_of(scenario, _origin(path, judged), {}, verdict)
+    wanted = engines[0] if scenario.file.engine.name not in engines else None
+    form = engine_of(bare, wanted)
+    for part in bare.parts:
+        form.write(part)
+    return replace(bare, summary=summarise(simulate(scenario)))
 
 
 def source_files(path: str | Path) -> tuple[Path, Path]:
