@@ -19,6 +19,7 @@ KvCacheDtype = Literal[
     "int4_per_token_head",
 ]
 Quantization = Literal["none", "fp8", "int8", "int4"]
+Eviction = Literal["lru", "fifo", "lfu", "s3_fifo", "arc", "cost_aware", "ttl"]
 Positive = Annotated[int, Field(gt=0, le=10**9)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
 
@@ -43,6 +44,9 @@ class SglangPolicy(Strict):
         1.0, description="scales the share of foreseen output that admission reserves"
     )
     schedule_policy: Literal["fcfs", "lof", "lpm"] = Field("fcfs", description="queue order")
+    radix_eviction_policy: Literal["lru", "lfu", "slru", "priority"] = Field(
+        "lru", description="which tip of the radix tree goes first"
+    )
     enable_mixed_chunk: bool = Field(
         False, description="a prefill batch also carries the running requests"
     )
@@ -110,7 +114,10 @@ class EnginePolicy(Strict):
     async_scheduling: bool | None = Field(
         None, description="schedule one step ahead; default: by engine version"
     )
-    eviction: Literal["lru"] = Field("lru", description="which cached block goes first")
+    eviction: Eviction = Field("lru", description="which cached block goes first")
+    eviction_ttl_s: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+        None, description="how long after its last use eviction ttl lets a block be found"
+    )
     enforce_eager: bool = Field(False, description="never use CUDA graphs")
     cudagraph_mode: Literal["full_and_piecewise", "piecewise"] = Field(
         "full_and_piecewise", description="whether a step of decodes is one CUDA graph"
@@ -128,6 +135,11 @@ class EnginePolicy(Strict):
             raise ValueError(
                 f"max_num_batched_tokens {budget} is below max_model_len {longest} with chunked "
                 "prefill off; raise the budget or enable_chunked_prefill"
+            )
+        if self.eviction_ttl_s is not None and self.eviction != "ttl":
+            raise ValueError(
+                f"eviction_ttl_s has no effect under eviction {self.eviction}; "
+                "set eviction to ttl or leave it out"
             )
         if budget and self.max_num_seqs and budget < self.max_num_seqs:
             raise ValueError(

@@ -42,10 +42,23 @@ def random_scenario(seed):
     clients = random_clients(random.Random(f"clients {seed}"))
     if clients is not None:
         data["clients"] = clients
+    draw_eviction(random.Random(f"eviction {seed}"), data)
     layout = random_layout(random.Random(f"layout {seed}"))
     if layout is not None and "rtx_4090" not in str(data):  # measured layers have one layout
         data["kv_layout"] = layout
     return data
+
+
+def draw_eviction(rng, data):
+    """Change which cached block goes first, where the engine has a choice."""
+    policy, engine = data["policy"], data["engine"]["name"]
+    if engine == "sglang":
+        policy["sglang"]["radix_eviction_policy"] = rng.choice(["lru", "lfu", "slru", "priority"])
+    if engine != "vllm" or rng.random() < 0.4:
+        return
+    policy["eviction"] = rng.choice(["fifo", "lfu", "s3_fifo", "arc", "cost_aware", "ttl", "ttl"])
+    if policy["eviction"] == "ttl":
+        policy["eviction_ttl_s"] = rng.choice([0.05, 0.5, 3.0])
 
 
 def random_layout(rng):

@@ -12,9 +12,11 @@ from twin.engine.kv_layout import laid_out
 from twin.llm.arch import ModelArch
 from twin.llm.cuda_graphs import capture_sizes
 from twin.llm.engine_version import parse_version
+from twin.llm.flops import attention_parity_tokens
 from twin.llm.fusions import norms_in_all_reduce
 from twin.llm.stages import WHOLE, Stage
 from twin.llm.step_time import StepTimer
+from twin.paging.eviction.setup import DEFAULT_TTL_S
 from twin.request import Request
 from twin.scenario import Scenario
 from twin.scheduling import VllmV1Scheduler
@@ -45,13 +47,14 @@ class ServingEngine:
     """How a scenario becomes one engine.
 
     Attributes:
-        scheduler: a fresh scheduler of one replica.
+        scheduler: a fresh scheduler of one replica, with the simulated seconds that eviction by
+            time looks at.
         accepts: whether the server takes a request; it answers 400 otherwise.
         capture_sizes: batch sizes captured as CUDA graphs.
         steps_with_prefill_are_captured: in pieces at least; else they run eagerly.
     """
 
-    scheduler: Callable[[Scenario], QuietScheduler]
+    scheduler: Callable[[Scenario, Callable[[], float]], QuietScheduler]
     accepts: Callable[[Scenario], Callable[[Request], bool]]
     capture_sizes: Callable[[Scenario], tuple[int, ...]]
     steps_with_prefill_are_captured: bool = True
@@ -192,6 +195,8 @@ def vllm_limits(scenario: Scenario) -> SchedulerLimits:
         watermark=given.watermark,
         async_scheduling=policy.async_scheduling,
         eviction=given.eviction,
+        eviction_ttl_s=given.eviction_ttl_s or DEFAULT_TTL_S,
+        attention_parity_tokens=attention_parity_tokens(scenario.arch),
         pipeline_stages=scenario.file.parallelism.pp,
     )
 
@@ -276,6 +281,7 @@ def sglang_limits(scenario: Scenario) -> SglangLimits:
         chunked_prefill_size=policy.max_num_batched_tokens,
         max_prefill_tokens=given.max_prefill_tokens or 16384,
         schedule_policy=given.schedule_policy,
+        radix_eviction_policy=given.radix_eviction_policy,
         schedule_conservativeness=given.schedule_conservativeness,
         disable_radix_cache=not policy.given.enable_prefix_caching,
         enable_mixed_chunk=given.enable_mixed_chunk,
@@ -301,16 +307,18 @@ def _sglang_capture_sizes(scenario: Scenario) -> tuple[int, ...]:
 
 SERVING_ENGINES: dict[str, ServingEngine] = {
     "vllm": ServingEngine(
-        lambda scenario: VllmV1Scheduler(vllm_limits(scenario)), _vllm_accepts, _vllm_capture_sizes
+        lambda scenario, clock: VllmV1Scheduler(vllm_limits(scenario), clock),
+        _vllm_accepts,
+        _vllm_capture_sizes,
     ),
     "sglang": ServingEngine(
-        lambda scenario: SglangScheduler(sglang_limits(scenario)),
+        lambda scenario, _: SglangScheduler(sglang_limits(scenario)),
         _sglang_accepts,
         _sglang_capture_sizes,
         steps_with_prefill_are_captured=False,
     ),
     "trtllm": ServingEngine(
-        lambda scenario: TrtllmScheduler(trtllm_limits(scenario)),
+        lambda scenario, _: TrtllmScheduler(trtllm_limits(scenario)),
         _trtllm_accepts,
         _trtllm_capture_sizes,
         steps_with_prefill_are_captured=False,

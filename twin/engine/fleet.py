@@ -144,7 +144,7 @@ def _engine_core(
     fast: bool,
 ) -> Replica:
     timer, host = parts
-    scheduler = serving_engine(scenario).scheduler(scenario)
+    scheduler = serving_engine(scenario).scheduler(scenario, lambda: clock.now)
     if not fast or isinstance(timer, PipelineTimer):
         return Replica(clock, index, scheduler, gpus_of(scenario, timer), host)
     if isinstance(timer, StepTimer) and isinstance(scheduler, VllmV1Scheduler):
@@ -219,7 +219,13 @@ def _data_parallel(
         make = serving_engine(scenario).scheduler
         shared = Lockstep(clock, dp, group_timer(scenario, parts[0]))
         ranks = [
-            LockstepRank(clock, number, make(scenario), parts[1], (rank, shared, coordinator))
+            LockstepRank(
+                clock,
+                number,
+                make(scenario, lambda: clock.now),
+                parts[1],
+                (rank, shared, coordinator),
+            )
             for rank, number in enumerate(numbers)
         ]
     elif newer:
@@ -244,7 +250,7 @@ def _reporting_rank(
     fast: bool,
 ) -> ReportingRank:
     timer, host = parts
-    scheduler = serving_engine(scenario).scheduler(scenario)
+    scheduler = serving_engine(scenario).scheduler(scenario, lambda: clock.now)
     rank: ReportingRank
     if fast and not isinstance(timer, PipelineTimer):
         rank = FastReportingRank(clock, index, scheduler, timer, host)

@@ -1,5 +1,6 @@
 """Arithmetic of a forward pass, part by part, over the whole network (no sharding)."""
 
+import math
 from dataclasses import dataclass
 
 from twin.llm.arch import ModelArch
@@ -43,6 +44,18 @@ def flops_by_part(
         mlp=2.0 * num_tokens * active_mlp_params(arch),
         lm_head=2.0 * rows * arch.hidden_size * arch.vocab_size,
     )
+
+
+def attention_parity_tokens(arch: ModelArch) -> float:
+    """Return the context at which a prompt token's attention costs as much as all else.
+
+    All else is projections and MLPs; logits are of one token a prompt. Where every layer has a
+    sliding window, attention stops growing and the answer is infinite.
+    """
+    near, far = (flops_by_part(arch, 1, context, sampled=0) for context in (2.0**30, 2.0**31))
+    a_token = (far.attention_scores - near.attention_scores) / 2.0**30
+    rest = near.attention_projections + near.mlp
+    return rest / a_token if a_token else math.inf
 
 
 def projection_params(arch: ModelArch) -> int:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from twin.errors import InputError
 from twin.naming import lookup
 from twin.paging.eviction import EVICTION
+from twin.paging.eviction.order import ContentOrder, EvictionOrder, ExpiringOrder
+from twin.paging.eviction.setup import EvictionSetup
 from twin.paging.prefix_cache import PrefixCache
 
 
@@ -17,7 +19,8 @@ class BlockPool:
     Args:
         num_gpu_blocks: blocks in GPU memory, the null block included.
         caching: whether full blocks can be found again.
-        eviction: name of the order in which free blocks go.
+        eviction: the order in which free blocks go, or its name in `EVICTION`, then with
+            nothing set but the size.
 
     Attributes:
         usable: blocks that requests can hold.
@@ -29,9 +32,13 @@ class BlockPool:
         InputError: fewer than two blocks, or an unknown eviction order.
     """
 
-    __slots__ = ("_order", "cache", "num_free", "references", "usable")
+    __slots__ = (
+        "_content_order", "_expiring_order", "_order", "cache", "num_free", "references", "usable",
+    )  # fmt: skip
 
-    def __init__(self, num_gpu_blocks: int, *, caching: bool, eviction: str = "lru") -> None:
+    def __init__(
+        self, num_gpu_blocks: int, *, caching: bool, eviction: str | EvictionOrder = "lru"
+    ) -> None:
         if num_gpu_blocks < 2:
             raise InputError(
                 f"num_gpu_blocks {num_gpu_blocks} leaves no block to hold",
@@ -41,7 +48,12 @@ class BlockPool:
         self.num_free = self.usable
         self.references = [0] * num_gpu_blocks
         self.cache = PrefixCache(num_gpu_blocks) if caching else None
-        self._order = lookup(EVICTION, eviction, "eviction order")(num_gpu_blocks)
+        if isinstance(eviction, str):
+            build = lookup(EVICTION, eviction, "eviction order")
+            eviction = build(EvictionSetup(num_gpu_blocks))
+        self._order = order = eviction
+        self._content_order = order if isinstance(order, ContentOrder) else None
+        self._expiring_order = order if isinstance(order, ExpiringOrder) else None
 
     def allocate(self, count: int, blocks: list[int]) -> None:
         """Append `count` new blocks to `blocks`; what they held is forgotten.
@@ -84,7 +96,11 @@ class BlockPool:
 
     def longest_hit(self, keys: Sequence[int], max_blocks: int) -> list[int]:
         """Return the cached blocks that hold the longest prefix of `keys`; empty: no caching."""
-        return [] if self.cache is None else self.cache.longest_hit(keys, max_blocks)
+        if self.cache is None:
+            return []
+        if self._expiring_order is not None:
+            self._forget_expired(self._expiring_order)
+        return self.cache.longest_hit(keys, max_blocks)
 
     def count_unheld(self, blocks: Sequence[int]) -> int:
         """Return how many of `blocks` nobody holds: taking them uses free capacity."""
@@ -94,6 +110,8 @@ class BlockPool:
     def hold(self, blocks: Sequence[int]) -> None:
         """Add a holder to cached blocks that were hit; free ones leave the free order."""
         references = self.references
+        if self._content_order is not None:
+            self._content_order.hit(blocks)
         for block in blocks:
             if not references[block]:
                 self._order.remove(block)
@@ -106,6 +124,8 @@ class BlockPool:
             return
         start, stop = full.start, full.stop
         self.cache.insert_run(keys[start:stop], blocks[start:stop])
+        if self._content_order is not None:
+            self._content_order.cached(blocks, keys, full)
 
     def free_blocks(self) -> Iterator[int]:
         """Iterate over the free blocks, next to be handed out first."""
@@ -114,3 +134,8 @@ class BlockPool:
     def free_order(self) -> list[int]:
         """Return the free blocks, next to be handed out first."""
         return list(self._order)
+
+    def _forget_expired(self, order: ExpiringOrder) -> None:
+        if self.cache is not None:
+            for block in order.expired():
+                self.cache.forget(block)

@@ -1,7 +1,12 @@
 """`EngineCore`: the mutable state that the passes of one scheduler share."""
 
+from collections.abc import Callable
+
 from twin.naming import lookup
 from twin.paging.block_pool import BlockPool
+from twin.paging.eviction import EVICTION
+from twin.paging.eviction.order import EvictionOrder
+from twin.paging.eviction.setup import EvictionSetup, no_clock
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.limits import SchedulerLimits
@@ -15,6 +20,10 @@ _INDEX_BITS = 24
 class EngineCore:
     """Who runs, who waits and who holds which block.
 
+    Args:
+        limits: the policy.
+        clock: simulated seconds, for eviction by time.
+
     Attributes:
         limits: the policy.
         pool: KV blocks.
@@ -26,12 +35,12 @@ class EngineCore:
 
     __slots__ = ("limits", "pool", "prefix", "running", "unsent", "waiting")
 
-    def __init__(self, limits: SchedulerLimits) -> None:
+    def __init__(self, limits: SchedulerLimits, clock: Callable[[], float] = no_clock) -> None:
         self.limits = limits
         self.pool = BlockPool(
             limits.num_gpu_blocks,
             caching=limits.enable_prefix_caching,
-            eviction=limits.eviction,
+            eviction=_eviction_order(limits, clock),
         )
         self.running: list[RequestState] = []
         self.waiting = lookup(QUEUES, limits.scheduling_policy, "scheduling policy")()
@@ -100,6 +109,12 @@ class EngineCore:
             new = range(state.num_cached_blocks, full)
             self.pool.cache_full(state.blocks, state.block_keys, new)
             state.num_cached_blocks = full
+
+
+def _eviction_order(limits: SchedulerLimits, clock: Callable[[], float]) -> EvictionOrder:
+    build = lookup(EVICTION, limits.eviction, "eviction order")
+    parity_blocks = limits.attention_parity_tokens / limits.block_size
+    return build(EvictionSetup(limits.num_gpu_blocks, clock, limits.eviction_ttl_s, parity_blocks))
 
 
 def _block_keys(request: Request, block_size: int, tokens: int) -> list[int]:

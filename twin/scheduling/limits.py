@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from twin.errors import InputError
+from twin.paging.eviction.setup import DEFAULT_PARITY_TOKENS, DEFAULT_TTL_S
 from twin.request import Request
 
 _POSITIVE = (
@@ -34,6 +35,9 @@ class SchedulerLimits:
         watermark: share of `num_gpu_blocks` kept free at admission.
         async_scheduling: schedule a step before the one before it is processed.
         eviction: which free block is handed out first.
+        eviction_ttl_s: how long after its last use `ttl` lets a block be found.
+        attention_parity_tokens: context at which the attention of a token costs as much as the
+            rest of the network, for `cost_aware`.
         pipeline_stages: groups of GPUs that a step passes one after another.
 
     Raises:
@@ -53,6 +57,8 @@ class SchedulerLimits:
     watermark: float = 0.0
     async_scheduling: bool = False
     eviction: str = "lru"
+    eviction_ttl_s: float = DEFAULT_TTL_S
+    attention_parity_tokens: float = DEFAULT_PARITY_TOKENS
     pipeline_stages: int = 1
 
     def __post_init__(self) -> None:
@@ -65,6 +71,8 @@ class SchedulerLimits:
                 f"long_prefill_token_threshold is {self.long_prefill_token_threshold}",
                 remedy="give 0 for no cap, or a number of tokens",
             )
+        if not self.eviction_ttl_s > 0:
+            raise InputError(f"eviction_ttl_s is {self.eviction_ttl_s}", remedy="give seconds")
         if not 0 <= self.watermark < 1:
             raise InputError(f"watermark is {self.watermark}", remedy="give a share in [0, 1)")
 

@@ -28,7 +28,7 @@ def cached_prefix_keys(core: EngineCore, keys: Sequence[int], calls: int) -> int
     pool = core.pool
     if pool.cache is None:
         return 0
-    hits = pool.cache.longest_hit(keys, len(keys))
+    hits = pool.longest_hit(keys, len(keys))
     if not calls:
         return len(hits)
     found = len(hits)

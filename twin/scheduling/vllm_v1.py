@@ -4,8 +4,9 @@ Text only, no speculation, no LoRA, no connector, one full-attention KV group. R
 of the unmodified scheduler are replayed through it in the golden tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from twin.paging.eviction.setup import no_clock
 from twin.request import Request, RequestState, Status
 from twin.scheduling.base import PrefixCounters
 from twin.scheduling.core import EngineCore
@@ -31,6 +32,7 @@ class VllmV1Scheduler:
 
     Args:
         limits: the engine's policy.
+        clock: simulated seconds; decisions but those of eviction by time never look at it.
 
     Attributes:
         core: its state.
@@ -39,10 +41,11 @@ class VllmV1Scheduler:
 
     launches_empty = True
 
-    def __init__(self, limits: SchedulerLimits) -> None:
+    def __init__(self, limits: SchedulerLimits, clock: Callable[[], float] = no_clock) -> None:
         self.limits = limits
         self.queue_depth = limits.queue_depth
-        self.core = EngineCore(limits)
+        self._clock = clock
+        self.core = EngineCore(limits, clock)
         self.prefix: PrefixCounters = self.core.prefix
         self.prefix_key_tokens = limits.block_size if limits.enable_prefix_caching else 0
         self.next_call = 0
@@ -89,7 +92,7 @@ class VllmV1Scheduler:
     def reset(self) -> list[RequestState]:
         """See `Scheduler.reset`."""
         lost = [*self.core.running, *self.core.waiting]
-        self.core = EngineCore(self.limits)
+        self.core = EngineCore(self.limits, self._clock)
         self.core.prefix = self.prefix
         self.next_call = 0
         return lost

@@ -55,7 +55,7 @@ def test_every_engine_name_has_an_engine():
     assert set(SERVING_ENGINES) == set(kinds)
     for name, kind in kinds.items():
         scenario = scenario_of(name)
-        assert isinstance(serving_engine(scenario).scheduler(scenario), kind)
+        assert isinstance(serving_engine(scenario).scheduler(scenario, lambda: 0.0), kind)
 
 
 @pytest.mark.parametrize("engine", sorted(SERVING_ENGINES))

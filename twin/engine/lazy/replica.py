@@ -144,7 +144,8 @@ class LazyReplica(FastReplica):
         """Whether a lazy core can serve under this policy."""
         limits = self._vllm.limits
         return (
-            limits.scheduling_policy == "fcfs"
+            limits.eviction == "lru"  # others rank blocks by what happened before it took over
+            and limits.scheduling_policy == "fcfs"
             and not limits.long_prefill_token_threshold
             and limits.pipeline_stages == 1
         )
