@@ -83,6 +83,7 @@ SGLANG_ALL = {
         "max_prefill_tokens": 8192,
         "schedule_conservativeness": 0.5,
         "schedule_policy": "lof",
+        "radix_eviction_policy": "slru",
         "enable_mixed_chunk": True,
         "cuda_graph_max_bs": 128,
     },
@@ -150,6 +151,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "policy": {
                 "kv_cache_dtype": "int8",
                 "quantization": "int4",
+                "eviction": "arc",
                 "sglang": {"page_size": 8},
             },
             "kv_layout": {"order": "scattered"},

@@ -65,6 +65,8 @@ _OTHER = {"sglang": "SGLang", "trtllm": "TensorRT-LLM"}
 SPECIAL: dict[tuple[str, str], str] = {
     ("vllm", "eviction"): "it always evicts the least recently used block",
     ("trtllm", "eviction"): "it evicts the least recently used block of the lowest priority",
+    ("vllm", "eviction_ttl_s"): "it always evicts the least recently used block",
+    ("sglang", "eviction"): "policy.sglang.radix_eviction_policy is its own",
     ("sglang", "block_size"): "policy.sglang.page_size is its own",
     ("trtllm", "block_size"): "policy.trtllm.tokens_per_block is its own",
     ("trtllm", "enable_chunked_prefill"): "policy.trtllm.enable_chunked_prefill is its own",

@@ -40,12 +40,13 @@ ROWS = (
     Row("enable_prefix_caching", "disable-radix-cache", _OFF),
     Row("scheduling_policy", "enable-priority-scheduling", {"fcfs": False, "priority": True}),
     Row("async_scheduling", "disable-overlap-schedule", _OFF),
-    Row("eviction", "radix-eviction-policy", {"lru": "lru"}),
+    Row("eviction", "", {"lru": "lru"}),
     Row("enforce_eager", "disable-decode-cuda-graph"),
     Row("sglang.page_size", "page-size"),
     Row("sglang.max_prefill_tokens", "max-prefill-tokens"),
     Row("sglang.schedule_conservativeness", "schedule-conservativeness"),
     Row("sglang.schedule_policy", "schedule-policy", {n: n for n in ("fcfs", "lof", "lpm")}),
+    Row("sglang.radix_eviction_policy", "radix-eviction-policy"),
     Row("sglang.enable_mixed_chunk", "enable-mixed-chunk"),
     Row("sglang.cuda_graph_max_bs", "cuda-graph-max-bs-decode"),
 )
@@ -93,7 +94,7 @@ def _unwritten(part: Part, options: Mapping[str, Value]) -> tuple[str, ...]:
         "max-prefill-tokens": 16384,
         "schedule-policy": own.schedule_policy,
         "schedule-conservativeness": own.schedule_conservativeness,
-        "radix-eviction-policy": "lru",
+        "radix-eviction-policy": own.radix_eviction_policy,
     }
     return tuple(f"{name} {value}" for name, value in simulated.items() if name not in options)
 
@@ -104,7 +105,8 @@ def read(options: Mapping[str, Value]) -> dict[str, Value]:
     Raises:
         InputError: a value that SGLang has and a policy has not.
     """
-    found = {f"policy.{key}": value for key, value in read_rows(ROWS, options, _refuse).items()}
+    rows = [row for row in ROWS if row.option]
+    found = {f"policy.{key}": value for key, value in read_rows(rows, options, _refuse).items()}
     pool = options.get("max-total-tokens")
     if pool is not None:
         found["policy.num_gpu_blocks"] = max(1, pool // options.get("page-size", 1))

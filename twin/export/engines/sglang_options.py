@@ -31,7 +31,7 @@ class SglangOptions(EngineOptions):
     kv_cache_dtype: Literal["auto", "bfloat16", "fp8_e4m3", "fp8_e5m2"] | None = None
     quantization: Literal["fp8"] | None = None
     disable_radix_cache: bool | None = None
-    radix_eviction_policy: Literal["lru", "lfu"] | None = None
+    radix_eviction_policy: Literal["lru", "lfu", "slru", "priority"] | None = None
     schedule_policy: Literal["fcfs", "lof", "lpm"] | None = None
     schedule_conservativeness: Annotated[float, Field(gt=0)] | None = None
     enable_priority_scheduling: bool | None = None

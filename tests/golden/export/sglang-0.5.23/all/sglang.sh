@@ -13,9 +13,8 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 31fba38d4a46b45689ab1053a862b08be17b9b4a19ede93a795c591b9c2fe458
+# Scenario: sha256 4bd5c7f241e1923e4f8d2d8e3f25bbc2d0f8deb44c4fc806023cb24ae68c2e02
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
-# Left to SGLang, whose defaults were simulated: radix-eviction-policy lru
 # Caveats:
 # - Of the forecast: Step times: kernels measured under sglang 0.5.6.post2; held-out error,
 #     median/P90 %: gemm 1.8/9.2, prefill 3.9/11.8, decode 1.9/8.9, all_reduce 2.4/7.8. Host times
@@ -33,6 +32,7 @@ sglang serve \
   --kv-cache-dtype fp8_e5m2 \
   --quantization fp8 \
   --disable-radix-cache \
+  --radix-eviction-policy slru \
   --schedule-policy lof \
   --schedule-conservativeness 0.5 \
   --enable-priority-scheduling \

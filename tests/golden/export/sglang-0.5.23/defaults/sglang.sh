@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 2cdcd73be3abf7d83aa39b10bbe0175f0b9146739d0eda86f5cccb0ff6e5cbe3
+# Scenario: sha256 c6e2450175d8c5e593d87a0c34433147e7073c0966120e2a7d2726994dd9ac6e
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to SGLang, whose defaults were simulated: context-length 131072; chunked-prefill-size 8192;
 #   mem-fraction-static 0.829; page-size 1; max-prefill-tokens 16384; schedule-policy fcfs;

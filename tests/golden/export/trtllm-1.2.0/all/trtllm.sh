@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 8ca416a94970965bd56d023e81e880111fdafb62b43f17f69a2a9a77f142bcdd
+# Scenario: sha256 5a696d0212b99657ab272b428f2fe921debd89d098fb12fd45c820e78873c189
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Caveats:
 # - Options are those of TensorRT-LLM 1.4.0; the scenario names 1.2.0, which may lack some or

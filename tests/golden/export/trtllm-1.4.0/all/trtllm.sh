@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 da9b56c7c5e1df71fff661eaf2d3d857fa4b89d7a64f0c2717ed496f9a37307f
+# Scenario: sha256 fc9eaaa530f57db8d24b03a17cefe6df4d5cf8dbc42d2bd4540530dfedf976b7
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Caveats:
 # - Of the forecast: Step times: kernels measured under trtllm 1.3.0rc20; held-out error,

@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 14f0f00f8430876e90e34119ce447a0ef472530e16b75bde1269cfd140996f41
+# Scenario: sha256 0037714af694951ee452b2db17a26112566dfea6642eb5edfdf5743f7a8a85ba
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to TensorRT-LLM, whose defaults were simulated: max_seq_len 131072; max_batch_size 2048;
 #   max_num_tokens 8192; kv_cache_config.free_gpu_memory_fraction 0.9;

@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 2dfb1ddf8c67936aeacb012e2af0c823a39fd3bdebad9d14c5c09993c366bac1
+# Scenario: sha256 98ed5de94d2aed22f1aea16b0fc5dd637f09d39d12c680c756ba0c429b0ff7f1
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to TensorRT-LLM, whose defaults were simulated: max_seq_len 131072; max_batch_size 2048;
 #   max_num_tokens 8192; kv_cache_config.free_gpu_memory_fraction 0.9;

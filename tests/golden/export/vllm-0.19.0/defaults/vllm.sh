@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 5b9237864d811a13b6e0d931173d8a133e45505e9207d77d01fb978c5aa97373
+# Scenario: sha256 9b60e637e748684ec112971387994aeffd1fd442aeb52b700a8e5272b048262f
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-model-len 131072; max-num-batched-tokens 8192;
 #   gpu-memory-utilization 0.9; block-size 16; async-scheduling true; enable-prefix-caching true;

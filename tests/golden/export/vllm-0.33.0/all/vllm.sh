@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 1b6a6fb2410de5a49336742473ce3b4f9742af134415c519a047dc5ad4ec8fe6
+# Scenario: sha256 7f35cf5c30904f699d2f7c39136af8b03967cc24f379bb5c7b1d44241fe32aa3
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: enable-chunked-prefill true
 # Caveats:

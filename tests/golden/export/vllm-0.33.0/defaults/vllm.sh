@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 302ca36e7254afec39f47d2ede4337d5e4c8dbba53b55e1afad8f4cfa2c1ccb3
+# Scenario: sha256 b29b5bde82f66179af8bddf67f50b4597b35723d4bd2394f627e47c853695847
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-model-len 131072; max-num-seqs 1024;
 #   max-num-batched-tokens 8192; gpu-memory-utilization 0.92; block-size 16; async-scheduling

@@ -13,7 +13,7 @@
 #   50.3%, mean TPOT 9.6% / 27.8% (networks with experts, closed-loop serving on H100 and H200,
 #   held out); of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 bb131c70879521db01e0f26356914e33ed4eccda074312181f4770f4200ed35f
+# Scenario: sha256 cc4ea351c30af446d9ed75608c5d9586377276aa32815eb7c6c12f3d5cf20230
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-model-len 40960; max-num-seqs 1024;
 #   max-num-batched-tokens 8192; gpu-memory-utilization 0.92; block-size 16; async-scheduling

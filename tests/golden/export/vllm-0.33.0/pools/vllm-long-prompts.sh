@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 47d404e31663e7623b54fc5d7d4c38b9d0103e61e8a320270def2c1eacae21a7
+# Scenario: sha256 37308bc8dc1b2a72e7346055f0670d707eedaf959e22f757b7d74879c5041eb2
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-model-len 131072; max-num-seqs 1024;
 #   max-num-batched-tokens 8192; gpu-memory-utilization 0.92; block-size 16; async-scheduling

@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 3ab9903d6d238a43fae544f445263487edaba9b95bde2ae5d033aec91ef55d3e
+# Scenario: sha256 cedcd0bf9cbb2ac848819e66111f10d724972d3672b40b608639e1021e86be4b
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-num-seqs 1024; max-num-batched-tokens 8192;
 #   gpu-memory-utilization 0.92; block-size 16; async-scheduling true; enable-prefix-caching true;

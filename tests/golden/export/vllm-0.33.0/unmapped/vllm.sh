@@ -13,7 +13,7 @@
 #   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
 #   of percentiles and of saturated servers nothing is known.
 #
-# Scenario: sha256 99ac2ee699f601b7f33c8862fe67e8a0210d29255d3116be70a0628cc4368617
+# Scenario: sha256 a03695e8468d49c96ae377464d146aeb7c5b8e5234359530b557b8b6d8047960
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Left to vLLM, whose defaults were simulated: max-model-len 131072; max-num-seqs 1024;
 #   max-num-batched-tokens 8192; gpu-memory-utilization 0.92; block-size 16; async-scheduling
@@ -22,6 +22,7 @@
 # - policy.kv_cache_dtype int8 is not told to vLLM: it has no KV cache of that format.
 # - policy.quantization int4 is not told to vLLM: it takes this from a quantised checkpoint only;
 #     load one.
+# - policy.eviction arc is not told to vLLM: it always evicts the least recently used block.
 # - policy.sglang.page_size 8 is read by SGLang only.
 # - cluster: start 2 such servers behind a router that works as least_requests; the forecast is of
 #     all together.
