@@ -1,9 +1,12 @@
 """Running configurations, in the forms that people have them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.golden.export.cases import BASE
 from twin.errors import InputError
@@ -214,10 +217,10 @@ def test_engine_option_decides_and_must_agree() -> None:
 
 
 def test_a_network_that_is_not_known_is_one_line_and_can_be_named() -> None:
-    given = read("vllm serve someone/unheard-of-9b")
+    found = read("vllm serve someone/unheard-of-9b")
     with pytest.raises(InputError, match="network 'someone/unheard-of-9b' is not known"):
-        imported(given)
-    assert imported(given, llm="qwen3-8b").file.llm == "qwen3-8b"
+        imported(found)
+    assert imported(found, llm="qwen3-8b").file.llm == "qwen3-8b"
 
 
 def test_a_folder_with_a_config_is_the_network(tmp_path: Path) -> None:
@@ -243,6 +246,37 @@ def test_without_a_base_the_load_is_a_stand_in_and_says_so() -> None:
     found = scenario_of(read(f"vllm serve {MODEL}"), Base(gpu="h100_sxm"), name="x", where="mine")
     assert any("those of the example" in note for note in found.notes)
     assert "#" in found.text
+
+
+WORDS = st.sampled_from(
+    ["vllm", "serve", "sglang", "trtllm-serve", "-m", "dynamo.vllm", "--max-num-seqs", "-tp", "2",
+     "--model", "Qwen/Qwen3-8B", "--no-", "--", "-", "=", "--=", "--compilation-config", "{", "[]",
+     "vllm/vllm-openai:v0.33.0", "--config", "x.yaml", "-O3", "--page-size", "''", "--a.b", "1k"]
+)  # fmt: skip
+KEYS = st.sampled_from(
+    ["apiVersion", "kind", "spec", "template", "containers", "image", "command", "args", "data",
+     "replicas", "modelArtifacts", "decode", "parallelism", "services", "components", "model",
+     "max-num-seqs", "kv_cache_config", "cuda_graph_config", "compilation-config", "extraPodSpec"]
+)  # fmt: skip
+TREES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-2, 99), WORDS, st.just("ConfigMap")),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(st.lists(WORDS, max_size=9).map(" ".join), TREES.map(json.dumps), st.text()))
+def test_no_file_ends_in_anything_but_a_scenario_or_one_line(text: str) -> None:
+    assert "\n" not in outcome(text)
+
+
+def outcome(text: str) -> str:
+    """Return the GPU of the scenario in a text, or the line that refuses it."""
+    try:
+        return imported(read(text)).file.gpu
+    except InputError as error:
+        return str(error)
 
 
 def test_deep_and_hostile_files_end_in_one_line() -> None:

@@ -97,7 +97,7 @@ def _of_server(server: Server, where: str, attached: Mapping[str, str] | None = 
             if text is None:
                 notes.append(f"--{name} names a file that was not read; import that file too.")
             else:
-                inner += _yaml_pairs(parse_yaml(text, where) or {})
+                inner += _yaml_pairs(_mapping(parse_yaml(text, where)))
     rest = [(name, value) for name, value in pairs if name not in FILES]
     # TensorRT-LLM's file goes before its command line, the others' command line before the file.
     ordered = [*rest, *inner] if server.engine == "trtllm" else [*inner, *rest]
@@ -177,7 +177,7 @@ def _read_manifest(documents: list[dict[str, Any]], where: str, engine: str | No
         str(name): str(text)
         for one in documents
         if one.get("kind") == "ConfigMap"
-        for name, text in (one.get("data") or {}).items()
+        for name, text in _mapping(one.get("data")).items()
     }
     for document in documents:
         if "modelArtifacts" in document:
@@ -193,6 +193,10 @@ def _read_manifest(documents: list[dict[str, Any]], where: str, engine: str | No
         where=where,
         remedy="give the manifest of vLLM, SGLang or TensorRT-LLM",
     )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _words(container: Mapping[str, Any], key: str) -> list[Any]:
@@ -224,15 +228,15 @@ def _containers(node: Any, replicas: int | None) -> Iterator[tuple[Mapping[str, 
 
 def _chart_as_containers(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return llm-d's Helm values as a manifest: the chart adds model and parallelism itself."""
-    decode, artifacts = values.get("decode") or {}, values.get("modelArtifacts") or {}
-    sizes = decode.get("parallelism") or {}
+    decode, artifacts = _mapping(values.get("decode")), _mapping(values.get("modelArtifacts"))
+    sizes = _mapping(decode.get("parallelism"))
     more = [str(artifacts.get("name", ""))]
     for key, option in (("tensor", "tensor-parallel-size"), ("data", "data-parallel-size")):
         if key in sizes:
             more += [f"--{option}", str(sizes[key])]
     containers = [
         {**one, "command": ["vllm", "serve"], "args": [*more, *_words(one, "args")]}
-        for one in decode.get("containers") or ()
+        for one in _words(decode, "containers")
         if isinstance(one, Mapping)
     ]
     return {"spec": {"replicas": decode.get("replicas"), "containers": containers}}
