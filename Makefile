@@ -10,7 +10,7 @@ TORCH ?= torch==2.13.0
 # Processes for the tests: one a core, two on a small machine.
 JOBS ?= 2
 
-.PHONY: help demo test lint unit audit fuzz bench fast capacity-table clean
+.PHONY: help demo test lint unit audit fuzz bench fast conformance capacity-table clean
 
 help:
 	@echo "make demo    a forecast and its HTML report (makes the environment first)"
@@ -18,6 +18,7 @@ help:
 	@echo "make audit   the long checks: whole traces, many seeds (minutes)"
 	@echo "make fuzz    the fast engine against the reference engine on random scenarios"
 	@echo "make bench   timings of this machine, kept in benchmarks/history.csv, and docs/bench/cost.svg"
+	@echo "make conformance  exported files before vLLM's and SGLang's own parsers (own environment, 3 GB)"
 	@echo "make fast    numba, and the engine compiled: large runs take a tenth of the time"
 	@echo "make clean   remove the environment and what was built"
 
@@ -51,6 +52,9 @@ fast: $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fast]'
 	$(BIN)/python -m twin.engine.compiled
 
+conformance: $(VENV)/.dev
+	TORCH="$(TORCH)" scripts/conformance.sh .venv-conformance $(BIN)/python
+
 capacity-table: $(VENV)/.dev
 	$(BIN)/twin-calibrate capacity $${SERVETWIN_DATA:-../shared/data}/capacity/kv_capacity.csv --markdown docs/capacity.md
 
@@ -68,4 +72,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-conformance out build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

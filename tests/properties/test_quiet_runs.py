@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict, deque
 import pytest
 
 from twin.engine.fast import only_decodes
+from twin.paging.eviction import EVICTION
 from twin.request import Request, RequestState, SegmentContent
 from twin.scheduling.limits import SchedulerLimits
 from twin.scheduling.sglang import SglangLimits, SglangScheduler
@@ -30,6 +31,7 @@ def vllm(rng):
         enable_prefix_caching=rng.random() < 0.6,
         scheduling_policy=rng.choice(["fcfs", "priority"]),
         async_scheduling=rng.random() < 0.6,
+        eviction=rng.choice(["lru", *EVICTION]),
     )
     return VllmV1Scheduler(limits)
 

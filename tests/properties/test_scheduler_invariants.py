@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.properties.effort import examples
+from twin.paging.eviction import EVICTION
 from twin.request import Request, RequestState, SegmentContent, Status
 from twin.scheduling import SchedulerLimits
 from twin.scheduling.vllm_v1 import VllmV1Scheduler
@@ -51,6 +52,7 @@ def cases(draw: Any) -> Case:
         watermark=draw(st.sampled_from([0.0, 0.0, 0.05, 0.3])),
         async_scheduling=draw(st.booleans()),
         pipeline_stages=draw(st.sampled_from([1, 1, 2, 3])),
+        eviction=draw(st.sampled_from(["lru", *EVICTION])),
     )
     requests = tuple(draw(a_request(index, longest)) for index in range(draw(st.integers(1, 14))))
     if limits.scheduling_policy == "priority" and not limits.scheduler_reserve_full_isl:

@@ -10,6 +10,8 @@ from twin.cli import (
     catalogue,
     compare,
     conformance,
+    export,
+    import_config,
     kv_dtype,
     memory,
     scenario,
@@ -31,6 +33,8 @@ app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
 app.command("kv-dtype")(kv_dtype.kv_dtype_command)
 app.command("compare")(compare.compare_command)
+app.command("export")(export.export_command)
+app.command("import-config")(import_config.import_config_command)
 app.command("conformance")(conformance.conformance_command)
 app.command("models")(catalogue.models_command)
 app.command("gpus")(catalogue.gpus_command)

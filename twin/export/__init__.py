@@ -1,1 +1,4 @@
-"""A policy as files that a serving engine accepts; one file an engine."""
+"""Policies as files that engines and clusters accept, and running configurations as scenarios.
+
+`twin.export.targets.EXPORTERS` is the table of what can be written; `twin.export.reading` reads.
+"""

@@ -1,12 +1,15 @@
 """YAML documents: safe, size-limited, and strict about duplicate keys."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from twin.errors import InputError
+
+T = TypeVar("T")
 
 _MAX_BYTES = 4 * 2**20
 _MAX_NODES = 200_000
@@ -86,10 +89,26 @@ def read_text(path: Path, what: str) -> str:
 
 def parse_yaml(text: str, where: str) -> Any:
     """Return the plain data of one YAML document."""
+    return _loaded(text, where, lambda loader: loader.get_single_data())
+
+
+def parse_yaml_documents(text: str, where: str) -> list[Any]:
+    """Return the plain data of every document in a YAML stream, empty ones left out."""
+
+    def every(loader: _StrictLoader) -> list[Any]:
+        found = []
+        while loader.check_data():  # type: ignore[no-untyped-call]
+            found.append(loader.get_data())
+        return [one for one in found if one is not None]
+
+    return _loaded(text, where, every)
+
+
+def _loaded(text: str, where: str, take: Callable[[_StrictLoader], T]) -> T:
     loader = None
     try:
         loader = _StrictLoader(text)
-        return loader.get_single_data()
+        return take(loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{where}, line {mark.line + 1}" if mark else where

@@ -1,7 +1,7 @@
 """Prefix identity of many requests as flat arrays."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ class SegmentTable:
     Attributes:
         ids, ends: chained id and end position of every prompt segment, all requests in a row.
         offsets: request i owns the slice `offsets[i]:offsets[i + 1]`; shape (n + 1,).
+        block_tokens: every segment is a block of so many tokens as the file tells them, the last
+            one of a prompt perhaps less; None: they are not blocks of one size.
         answer_ids: id of whatever follows a request's segments: the prompt's tail beyond them,
             if any, and the answer; shape (n,).
     """
@@ -26,6 +28,7 @@ class SegmentTable:
     ends: Ints
     offsets: Ints
     answer_ids: Ints
+    block_tokens: int | None = None
 
     def take(self, rows: Ints) -> "SegmentTable":
         """Return the segments of the given requests, in that order."""
@@ -33,7 +36,13 @@ class SegmentTable:
         counts = self.offsets[rows + 1] - starts
         offsets = np.concatenate(([0], np.cumsum(counts)))
         flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, counts)
-        return SegmentTable(self.ids[flat], self.ends[flat], offsets, self.answer_ids[rows])
+        return replace(
+            self,
+            ids=self.ids[flat],
+            ends=self.ends[flat],
+            offsets=offsets,
+            answer_ids=self.answer_ids[rows],
+        )
 
     def contents(self, prompt_tokens: Ints, output_tokens: Ints) -> list[SegmentContent]:
         """Return the content of each request."""
@@ -54,6 +63,7 @@ class SegmentBuilder:
 
     _known: dict[tuple[int, object, int], int] = field(default_factory=dict)
     _next_id: int = 0
+    _sizes: set[int | None] = field(default_factory=set)
     _ids: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
     _offsets: list[int] = field(default_factory=lambda: [0])
@@ -70,6 +80,7 @@ class SegmentBuilder:
         A block is told apart by its hash, its end and the block before it, so hashes that are
         not chained in the file come out chained.
         """
+        self._sizes.add(block_tokens)
         known, parent, end = self._known, -1, 0
         for block in blocks:
             end = min(end + block_tokens, prompt_tokens)
@@ -84,6 +95,7 @@ class SegmentBuilder:
 
     def add_segments(self, ids: Iterable[int], ends: Iterable[int], answer_id: int) -> None:
         """Add a request whose chained segments are known."""
+        self._sizes.add(None)
         self._ids.extend(ids)
         self._ends.extend(ends)
         self._close(answer_id)
@@ -99,4 +111,5 @@ class SegmentBuilder:
             np.array(self._ends, dtype=np.int64),
             np.array(self._offsets, dtype=np.int64),
             np.array(self._answers, dtype=np.int64),
+            next(iter(self._sizes)) if len(self._sizes) == 1 else None,
         )

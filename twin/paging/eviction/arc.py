@@ -50,14 +50,15 @@ class Arc:
         for block in blocks:
             self._list[block] = _OFTEN
 
-    def place(self, block: int) -> tuple[int, int]:
-        """See `LeafPolicy.place`."""
-        learns = self._learns[block]
-        if learns:
-            self._share = min(float(self._capacity), max(0.0, self._share + learns))
-            self._learns[block] = 0.0
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """See `LeafPolicy.release`."""
+        learns, list_of = self._learns, self._list
+        for block in blocks:
+            if learns[block]:
+                self._share = min(float(self._capacity), max(0.0, self._share + learns[block]))
+                learns[block] = 0.0
         self._turn += 1
-        return self._turn, self._list[block]
+        leaves.add(blocks, [self._turn] * len(blocks), [list_of[block] for block in blocks])
 
     def evict(self, leaves: Leaves) -> int:
         """See `LeafPolicy.evict`."""

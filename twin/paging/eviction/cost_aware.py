@@ -1,6 +1,7 @@
 """What is cheap to compute again and seldom used goes first (Greedy-Dual-Size-Frequency)."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from twin.paging.eviction.leaves import Leaves
 
@@ -40,10 +41,11 @@ class CostAware:
         for block in blocks:
             uses[block] += 1
 
-    def place(self, block: int) -> tuple[float, int]:
-        """See `LeafPolicy.place`."""
-        cost = 1.0 + (self._position[block] + 0.5) / self._parity_blocks
-        return self._age + self._uses[block] * cost, 0
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """See `LeafPolicy.release`."""
+        age, uses, position, parity = self._age, self._uses, self._position, self._parity_blocks
+        ranks = [age + uses[block] * (1.0 + (position[block] + 0.5) / parity) for block in blocks]
+        leaves.add(blocks, ranks, repeat(0))
 
     def evict(self, leaves: Leaves) -> int:
         """See `LeafPolicy.evict`."""

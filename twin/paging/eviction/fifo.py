@@ -1,6 +1,7 @@
 """First in, first out: what was computed first goes first, however often it was used since."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from twin.paging.eviction.leaves import Leaves
 
@@ -23,9 +24,10 @@ class Fifo:
     def hit(self, blocks: Sequence[int]) -> None:
         """See `LeafPolicy.hit`."""
 
-    def place(self, block: int) -> tuple[int, int]:
-        """See `LeafPolicy.place`."""
-        return self._turn_of[block], 0
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """See `LeafPolicy.release`."""
+        turn_of = self._turn_of
+        leaves.add(blocks, [turn_of[block] for block in blocks], repeat(0))
 
     def evict(self, leaves: Leaves) -> int:
         """See `LeafPolicy.evict`."""

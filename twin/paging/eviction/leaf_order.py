@@ -3,7 +3,7 @@
 import copy
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from twin.paging.eviction.leaves import Leaves
 from twin.paging.eviction.lru import Lru
@@ -25,8 +25,8 @@ class LeafPolicy(Protocol):
         """See `ContentOrder.hit`."""
         ...
 
-    def place(self, block: int) -> tuple[Any, int]:
-        """Return rank and lane of a block that nobody holds any more."""
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """Put blocks among the cached ones, the tail of the sequence first, each with its rank."""
         ...
 
     def evict(self, leaves: Leaves) -> int:
@@ -73,9 +73,8 @@ class LeafOrder:
         """See `EvictionOrder.release`."""
         self._unhashed.release(unhashed, [])
         self._num_unhashed += len(unhashed)
-        add, place = self._leaves.add, self._policy.place
-        for block in hashed:
-            add(block, *place(block))
+        if hashed:
+            self._policy.release(self._leaves, hashed)
 
     def cached(self, blocks: Sequence[int], keys: Sequence[int], full: range) -> None:
         """See `ContentOrder.cached`."""

@@ -1,8 +1,11 @@
 """Least frequently used: the fewest hits since a block was computed; the oldest of those."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from twin.paging.eviction.leaves import Leaves
+
+_TURN_BITS = 48  # more turns than any run has: hits decide, then age
 
 
 class Lfu:
@@ -28,10 +31,11 @@ class Lfu:
         for block in blocks:
             hits[block] += 1
 
-    def place(self, block: int) -> tuple[tuple[int, int], int]:
-        """See `LeafPolicy.place`."""
-        self._turn += 1
-        return (self._hits[block], self._turn), 0
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """See `LeafPolicy.release`."""
+        self._turn = turn = self._turn + 1
+        hits = self._hits
+        leaves.add(blocks, [hits[block] << _TURN_BITS | turn for block in blocks], repeat(0))
 
     def evict(self, leaves: Leaves) -> int:
         """See `LeafPolicy.evict`."""

@@ -52,9 +52,10 @@ class S3Fifo:
             if hits[block] < _MOST_HITS:
                 hits[block] += 1
 
-    def place(self, block: int) -> tuple[int, int]:
-        """See `LeafPolicy.place`."""
-        return self._turn_of[block], self._queue[block]
+    def release(self, leaves: Leaves, blocks: Sequence[int]) -> None:
+        """See `LeafPolicy.release`."""
+        turn_of, queue = self._turn_of, self._queue
+        leaves.add(blocks, [turn_of[block] for block in blocks], [queue[block] for block in blocks])
 
     def evict(self, leaves: Leaves) -> int:
         """See `LeafPolicy.evict`."""
@@ -74,4 +75,4 @@ class S3Fifo:
             hits[block] = 0 if small else hits[block] - 1
             self._turn += 1
             self._queue[block], self._turn_of[block] = _MAIN, self._turn
-            leaves.add(block, self._turn, _MAIN)
+            leaves.add((block,), (self._turn,), (_MAIN,))

@@ -1,0 +1,1 @@
+"""Running configurations of engines read into scenarios."""

@@ -1,0 +1,82 @@
+"""Names of options: other spellings, the list of each engine, and what a slip was meant to be."""
+
+from functools import cache
+from pathlib import Path
+
+from twin.export.engines import ENGINE_FORMATS
+from twin.naming import remedy_for
+
+_FLAGS = Path(__file__).parent / "flags"
+"""Every option of the engines' parsers (vLLM 0.33.0, SGLang 0.5.23), and those of TensorRT-LLM's
+`TorchLlmArgs` (1.4): `make conformance` holds the first two to the parsers."""
+
+ALIASES: dict[str, dict[str, str]] = {
+    "vllm": {
+        "tp": "tensor-parallel-size",
+        "pp": "pipeline-parallel-size",
+        "dp": "data-parallel-size",
+        "q": "quantization",
+        "O": "optimization-level",
+        "cc": "compilation-config",
+        "device-memory-utilization": "gpu-memory-utilization",
+        "model-tag": "model",
+    },
+    "sglang": {
+        "model": "model-path",
+        "tp": "tp-size",
+        "tensor-parallel-size": "tp-size",
+        "ep": "ep-size",
+        "expert-parallel-size": "ep-size",
+        "max-running-reqs": "max-running-requests",
+        "disable-cuda-graph": "disable-decode-cuda-graph",
+        "cuda-graph-max-bs": "cuda-graph-max-bs-decode",
+    },
+    "trtllm": {
+        "tp_size": "tensor_parallel_size",
+        "pp_size": "pipeline_parallel_size",
+        "ep_size": "moe_expert_parallel_size",
+        "free_gpu_memory_fraction": "kv_cache_config.free_gpu_memory_fraction",
+        "kv_cache_free_gpu_memory_fraction": "kv_cache_config.free_gpu_memory_fraction",
+        "kv_cache_dtype": "kv_cache_config.dtype",
+        "model_path": "model",
+        "model-path": "model",
+    },
+}
+"""Further spellings of options that are simulated."""
+
+FILES = ("config", "extra_llm_api_options", "extra-engine-args", "extra_engine_args")
+"""Options that name a YAML file with more of them."""
+
+
+def own_name(engine: str, name: str) -> str:
+    """Return an option's name as the engine's list has it: `--max_num_seqs` as `max-num-seqs`."""
+    plain = name.lstrip("-")
+    head, dot, rest = plain.partition(".")
+    if engine != "trtllm":
+        head = head.replace("_", "-")
+    return ALIASES[engine].get(head, head) + dot + rest
+
+
+@cache
+def known_names(engine: str) -> frozenset[str]:
+    """Return every option that the engine has, simulated or not."""
+    listed = (_FLAGS / f"{engine}.txt").read_text(encoding="utf-8").split()
+    return frozenset(listed) | simulated_names(engine) | {*FILES, "model"}
+
+
+@cache
+def simulated_names(engine: str) -> frozenset[str]:
+    """Return the options that a policy can say, flat."""
+    names = set[str]()
+    for name, field in ENGINE_FORMATS[engine].options.model_fields.items():
+        label = field.alias or name
+        inner = [a for a in getattr(field.annotation, "__args__", ()) if hasattr(a, "model_fields")]
+        names.add(label)
+        names |= {f"{label}.{f.alias or n}" for a in inner for n, f in a.model_fields.items()}
+    return frozenset(names)
+
+
+def meant(engine: str, name: str) -> str:
+    """Return what an option that the engine does not have may have been meant to be, or nothing."""
+    remedy = remedy_for(name, known_names(engine))
+    return remedy if remedy.startswith("did you mean") else ""
