@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from twin import __version__
-from twin.cli import capacity, catalogue, compare, conformance, memory, scenario, simulate
+from twin.cli import cache, capacity, catalogue, compare, conformance, memory, scenario, simulate
 
 app = typer.Typer(
     name="twin",
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.command("simulate")(simulate.simulate_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
+app.command("cache")(cache.cache_command)
 app.command("compare")(compare.compare_command)
 app.command("conformance")(conformance.conformance_command)
 app.command("models")(catalogue.models_command)
