@@ -61,6 +61,6 @@ class Belady:
         next_use, start, position = self._next_use, self._start(), self._position
         leaves.add(blocks, [-next_use[start + position[block]] for block in blocks], repeat(0))
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
-        return leaves.pop()
+        return leaves.pop_many(count)

@@ -1,42 +1,15 @@
 """Hit rates of eviction policies on a trace over capacities, beside the best possible."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from twin.caching.accesses import BlockAccesses
-from twin.caching.belady import Belady, next_uses
-from twin.caching.replay import Present, Replayed, replay
-from twin.paging.eviction import EVICTION
-from twin.paging.eviction.leaf_order import LeafOrder
-from twin.paging.eviction.order import EvictionOrder
-from twin.paging.eviction.setup import DEFAULT_PARITY_TOKENS, DEFAULT_TTL_S, EvictionSetup
-
-BELADY = "belady"
-"""The optimum's name beside those of `EVICTION`."""
+from twin.caching.question import BELADY, CacheQuestion
+from twin.caching.replay import Replayed
+from twin.caching.runs import Progress, run_all
 
 _HALVINGS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class CacheQuestion:
-    """What is compared.
-
-    Attributes:
-        policies: names in `EVICTION`, in the order in which they are shown.
-        capacities_blocks: pool sizes, blocks that requests can hold; increasing.
-        ttl_s: for `ttl`.
-        parity_tokens: for `cost_aware`; see `SchedulerLimits.attention_parity_tokens`.
-        llm: whose KV the blocks are; empty: bytes are not told.
-        token_bytes: KV bytes of a token over all GPUs; 0: not told.
-    """
-
-    policies: tuple[str, ...]
-    capacities_blocks: tuple[int, ...]
-    ttl_s: float = DEFAULT_TTL_S
-    parity_tokens: float = DEFAULT_PARITY_TOKENS
-    llm: str = ""
-    token_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +90,9 @@ def compare_policies(
     trace: str,
     accesses: BlockAccesses,
     question: CacheQuestion,
-    progress: Callable[[int, str], None] | None = None,
+    *,
+    jobs: int = 1,
+    progress: Progress = lambda _done, _what: None,
 ) -> CacheComparison:
     """Replay a trace under every policy and the optimum at every capacity.
 
@@ -125,39 +100,17 @@ def compare_policies(
         trace: its path, to be told.
         accesses: what it looks up.
         question: what to compare.
-        progress: called with (replays done, what comes next).
+        jobs: processes; the answer does not depend on it.
+        progress: hears of each replay.
     """
-    builders = _builders(accesses, question)
-    replays: dict[str, list[Replayed]] = {name: [] for name in builders}
-    done = 0
-    for blocks in question.capacities_blocks:
-        for name, build in builders.items():
-            if progress is not None:
-                progress(done, f"{name}, {blocks:,} blocks")
-            replays[name].append(replay(accesses, blocks, build))
-            done += 1
-    gathered = {name: tuple(found) for name, found in replays.items()}
-    notes = _notes(accesses, question, gathered[BELADY])
-    return CacheComparison(trace, accesses, question, gathered, notes)
-
-
-def _builders(
-    accesses: BlockAccesses, question: CacheQuestion
-) -> dict[str, Callable[[int, Present], EvictionOrder]]:
-    following = next_uses(accesses)
-
-    def optimum(num_blocks: int, present: Present) -> EvictionOrder:
-        return LeafOrder(num_blocks, Belady(num_blocks, following, lambda: present.start))
-
-    def of(name: str) -> Callable[[int, Present], EvictionOrder]:
-        def build(num_blocks: int, present: Present) -> EvictionOrder:
-            parity_blocks = question.parity_tokens / accesses.block_tokens
-            setup = EvictionSetup(num_blocks, lambda: present.now_s, question.ttl_s, parity_blocks)
-            return EVICTION[name](setup)
-
-        return build
-
-    return {**{name: of(name) for name in question.policies}, BELADY: optimum}
+    found = run_all(accesses, question, jobs=jobs, progress=progress)
+    replays = {
+        policy: tuple(found[policy, blocks] for blocks in question.capacities_blocks)
+        for policy in (*question.policies, BELADY)
+    }
+    return CacheComparison(
+        trace, accesses, question, replays, _notes(accesses, question, replays[BELADY])
+    )
 
 
 def _notes(

@@ -6,6 +6,7 @@ import typer
 
 from twin import __version__
 from twin.cli import (
+    cache,
     capacity,
     catalogue,
     compare,
@@ -32,6 +33,7 @@ app.command("search")(search.search_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
 app.command("kv-dtype")(kv_dtype.kv_dtype_command)
+app.command("cache")(cache.cache_command)
 app.command("compare")(compare.compare_command)
 app.command("export")(export.export_command)
 app.command("import-config")(import_config.import_config_command)

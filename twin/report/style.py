@@ -23,6 +23,8 @@ PALETTE = {
     "slo": {"light": "#D55E00", "dark": "#D55E00"},
     "prefill": {"light": "#CC79A7", "dark": "#CC79A7"},
     "decode": {"light": "#009E73", "dark": "#009E73"},
+    "cost": {"light": "#8A6100", "dark": "#E69F00"},
+    "age": {"light": "#6A3D9A", "dark": "#B79CE0"},
     # What binds a step: fills only, told apart by tooltip and legend order too.
     "compute": {"light": "#0072B2", "dark": "#56B4E9"},
     "hbm": {"light": "#E69F00", "dark": "#E69F00"},

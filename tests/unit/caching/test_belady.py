@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.properties.effort import examples
 from twin.caching.accesses import BlockAccesses
 from twin.caching.belady import next_uses
-from twin.caching.comparison import BELADY, CacheQuestion, compare_policies
+from twin.caching.comparison import compare_policies
+from twin.caching.question import BELADY, CacheQuestion
 from twin.paging.eviction import EVICTION
 
 

@@ -60,8 +60,11 @@ class Arc:
         self._turn += 1
         leaves.add(blocks, [self._turn] * len(blocks), [list_of[block] for block in blocks])
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
+        return [self._evict_one(leaves) for _ in range(count)]
+
+    def _evict_one(self, leaves: Leaves) -> int:
         once, often = leaves.sizes
         lane = _ONCE if once > self._share or not often else _OFTEN
         block = leaves.pop(lane)

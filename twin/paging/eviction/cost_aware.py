@@ -47,8 +47,8 @@ class CostAware:
         ranks = [age + uses[block] * (1.0 + (position[block] + 0.5) / parity) for block in blocks]
         leaves.add(blocks, ranks, repeat(0))
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
-        block = leaves.pop()
-        self._age = leaves.rank_of(block)
-        return block
+        blocks = leaves.pop_many(count)
+        self._age = leaves.rank_of(blocks[-1])
+        return blocks

@@ -29,6 +29,6 @@ class Fifo:
         turn_of = self._turn_of
         leaves.add(blocks, [turn_of[block] for block in blocks], repeat(0))
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
-        return leaves.pop()
+        return leaves.pop_many(count)

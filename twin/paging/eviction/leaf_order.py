@@ -29,8 +29,8 @@ class LeafPolicy(Protocol):
         """Put blocks among the cached ones, the tail of the sequence first, each with its rank."""
         ...
 
-    def evict(self, leaves: Leaves) -> int:
-        """Take one out of the cached blocks, of which there are some; return it."""
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
+        """Take so many of the cached blocks out, of which there are as many; return them."""
         ...
 
 
@@ -57,8 +57,8 @@ class LeafOrder:
         unhashed = min(count, self._num_unhashed)
         taken = self._unhashed.pop(unhashed) if unhashed else []
         self._num_unhashed -= unhashed
-        leaves, evict = self._leaves, self._policy.evict
-        taken += [evict(leaves) for _ in range(count - unhashed)]
+        if count > unhashed:
+            taken += self._policy.evict(self._leaves, count - unhashed)
         return taken
 
     def remove(self, block: int) -> None:
@@ -90,7 +90,7 @@ class LeafOrder:
         yield from self._unhashed
         leaves, policy = copy.copy(self._leaves), _copy_of(self._policy)
         while any(leaves.sizes):
-            yield policy.evict(leaves)
+            yield from policy.evict(leaves, 1)
 
 
 def _copy_of(policy: LeafPolicy) -> LeafPolicy:

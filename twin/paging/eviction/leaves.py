@@ -108,6 +108,40 @@ class Leaves:
             self._push(above)
             above = twin[above]
 
+    def pop_many(self, count: int) -> list[int]:
+        """Take so many out of the first lane, by rank; the caller knows that there are as many.
+
+        As `pop` would one by one, written out for speed.
+        """
+        heap, entry, lane_of, rank_of = self._heaps[0], self._entry, self._lane, self._rank
+        first, twin, children = self._first, self._twin, self._children
+        key_of, parent_of = self.key_of, self._parent
+        self.sizes[0] -= count
+        taken: list[int] = []
+        while len(taken) < count:
+            _, serial, block = heappop(heap)
+            if entry[block] != serial:
+                continue
+            taken.append(block)
+            lane_of[block] = -1
+            entry[block] = 0
+            key, parent = key_of[block], parent_of[block]
+            if twin[block] or first[key] != block:
+                self._unlink(block)
+            else:
+                del first[key]
+            siblings = children[parent] - 1
+            if siblings:
+                children[parent] = siblings
+                continue
+            del children[parent]
+            above = first.get(parent, 0)
+            while above:
+                self._serial = entry[above] = serial = self._serial + 1
+                heappush(heap, (rank_of[above], serial, above))
+                above = twin[above]
+        return taken
+
     def pop(self, lane: int = 0) -> int:
         """Take out the candidate of the smallest rank in a lane; 0: it has none."""
         heap, entry = self._heaps[lane], self._entry

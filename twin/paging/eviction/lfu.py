@@ -37,6 +37,6 @@ class Lfu:
         hits = self._hits
         leaves.add(blocks, [hits[block] << _TURN_BITS | turn for block in blocks], repeat(0))
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
-        return leaves.pop()
+        return leaves.pop_many(count)

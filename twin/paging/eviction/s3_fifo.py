@@ -57,8 +57,11 @@ class S3Fifo:
         turn_of, queue = self._turn_of, self._queue
         leaves.add(blocks, [turn_of[block] for block in blocks], [queue[block] for block in blocks])
 
-    def evict(self, leaves: Leaves) -> int:
+    def evict(self, leaves: Leaves, count: int) -> list[int]:
         """See `LeafPolicy.evict`."""
+        return [self._evict_one(leaves) for _ in range(count)]
+
+    def _evict_one(self, leaves: Leaves) -> int:
         sizes, hits = leaves.sizes, self._hits
         while True:
             small = sizes[_SMALL] >= self._small_blocks or not sizes[_MAIN]
