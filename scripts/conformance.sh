@@ -1,6 +1,6 @@
 #!/bin/sh
 # Put exported configurations before vLLM's and SGLang's own parsers, without a GPU, and keep what
-# they say in tests/golden/conformance. Takes ten to fifteen minutes and 2 GB the first time.
+# they say in tests/golden/conformance. Takes ten to fifteen minutes and 3 GB the first time.
 #   scripts/conformance.sh VENV PYTHON     VENV: made if it is not there; PYTHON: the project's
 set -eu
 cd "$(dirname "$0")/.."
