@@ -20,6 +20,8 @@ def file_of(problem: SearchProblem, candidate: Candidate) -> ScenarioFile:
     kind = changes.pop(RETRY_KIND, None)
     if kind is not None:
         changes["clients.retry"] = _retry(problem.file, kind)
+    if changes.get("policy.eviction", "ttl") != "ttl":
+        changes["policy.eviction_ttl_s"] = None  # it would have no effect, and is refused then
     return variant(problem.file, changes, where=problem.where)
 
 

@@ -14,7 +14,7 @@ def violations(outcome: Outcome) -> dict[str, float]:
     """Return by how much each constraint is missed, relative to its limit; at most 0: kept.
 
     `ttft_s`, `tpot_s`: the scenario's SLO at its percentile, where it sets a limit. Requests
-    without an answer count as beyond every limit, as in `slo_met` of a report.
+    count, not attempts: one that tried again waited from its first attempt.
     `unserved`: the share of requests that got no answer (rejected, lost, given up or unfinished
     at the horizon), against the share that the percentile leaves over.
     """
@@ -24,12 +24,12 @@ def violations(outcome: Outcome) -> dict[str, float]:
         limit_s = getattr(slo, name)
         if limit_s is None:
             continue
-        values = outcome.with_lost(name)
+        values = outcome.of_requests(name)
         known = values[np.isfinite(values)]
         if known.size:
             found[name] = min(float(np.percentile(known, slo.percentile)) / limit_s - 1, WORST)
-    lost, counted = int(outcome.unserved.sum()), outcome.counted_requests
+    lost = outcome.unserved
     spare = 1 - slo.percentile / 100
-    share = lost / counted if counted else 0.0
+    share = float(lost.mean()) if lost.size else 0.0
     found[UNSERVED] = min((share - spare) / spare, WORST) if spare > 0 else share
     return found

@@ -1,6 +1,7 @@
 """What each knob stands at in a scenario, the engine's own defaults filled in."""
 
 from twin.engine.engines import serving_engine
+from twin.paging.eviction.setup import DEFAULT_TTL_S
 from twin.scenario import Scenario
 from twin.search.candidates import value_in
 from twin.search.knob import Value
@@ -30,4 +31,6 @@ def defaults_of(scenario: Scenario) -> dict[str, Value]:
         found[_LARGEST_CAPTURED[engine]] = sizes[-1]
     if found["policy.sglang.max_prefill_tokens"] is None:
         found["policy.sglang.max_prefill_tokens"] = _SGLANG_PREFILL_TOKENS
+    if found["policy.eviction_ttl_s"] is None:
+        found["policy.eviction_ttl_s"] = DEFAULT_TTL_S
     return found

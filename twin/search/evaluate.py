@@ -108,24 +108,20 @@ class Evaluator:
     def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: _Piece) -> Evaluation:
         try:
             scenario = self._scenario(file, piece)
-            result = simulate(scenario, costs=self._pricing.of(scenario), engine=_engine())
+            result = simulate(scenario, costs=self._pricing.of(scenario), engine=quickest_engine())
+            latencies = request_latencies(result.requests)
+            figures = summarise(result, file.slo)
+            price = self.problem.usd_per_gpu_hour
+            outcome = Outcome(scenario, result, latencies, figures, price)
+            values = {name: OBJECTIVES[name].value(outcome) for name in self.problem.objectives}
         except InputError as error:
             return Evaluation(candidate, infeasible=error.problem)
-        outcome = Outcome(
-            scenario,
-            result,
-            request_latencies(result.requests),
-            summarise(result, file.slo),
-            self.problem.usd_per_gpu_hour,
-        )
-        values: dict[str, float] = {}
+        found = {name: value for name, value in values.items() if value is not None}
         for name in self.problem.objectives:
-            value = OBJECTIVES[name].value(outcome)
-            if value is None:
-                reason = f"the run has no {OBJECTIVES[name].title}: too little was served"
-                return Evaluation(candidate, figures=outcome.figures, infeasible=reason)
-            values[name] = value
-        return Evaluation(candidate, values, violations(outcome), outcome.figures)
+            if name not in found:
+                reason = f"too little was served to tell {OBJECTIVES[name].title}"
+                return Evaluation(candidate, figures=figures, infeasible=reason)
+        return Evaluation(candidate, found, violations(outcome), figures)
 
 
 def recording_of(problem: SearchProblem) -> RecordingSpec:
@@ -159,6 +155,6 @@ def prepare(problem: SearchProblem, evaluations: int) -> None:
         simulate(scenario, engine="compiled")
 
 
-def _engine() -> str:
+def quickest_engine() -> str:
     """Return the engine that many runs are quickest with: loading the code is paid once."""
     return "compiled" if is_installed() and is_kept() else "fast"

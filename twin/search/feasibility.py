@@ -54,14 +54,14 @@ def _weight_error(problem: SearchProblem, file: ScenarioFile) -> str | None:
     return f"weights in {name} lose {error:.1%}, more than the {most:.1%} allowed"
 
 
-def _fp8_on_ampere(problem: SearchProblem, file: ScenarioFile) -> str | None:  # noqa: ARG001
-    """SGLang and TensorRT-LLM need FP8 units; vLLM stores FP8 and computes in 16 bits."""
+def _trtllm_fp8(problem: SearchProblem, file: ScenarioFile) -> str | None:  # noqa: ARG001
+    """TensorRT-LLM has FP8 from Ada on (its support matrix); vLLM stores it on Ampere as well."""
     gpu = GPUS.get(file.gpu)
-    if gpu is None or "fp8" in gpu.flops_per_s or file.engine.name == "vllm":
+    if gpu is None or "fp8" in gpu.flops_per_s or file.engine.name != "trtllm":
         return None
-    if "fp8" not in (file.policy.quantization, file.policy.kv_cache_dtype[:3]):
+    if file.policy.quantization != "fp8" and not file.policy.kv_cache_dtype.startswith("fp8"):
         return None
-    return f"{file.engine.name} has no FP8 on {gpu.title}, which has no units for it"
+    return f"TensorRT-LLM has no FP8 on {gpu.title}, which has no units for it"
 
 
 def _whole_pages(problem: SearchProblem, file: ScenarioFile) -> str | None:  # noqa: ARG001
@@ -76,6 +76,6 @@ _RULES: tuple[_Check, ...] = (
     _within_gpus,
     _kv_error,
     _weight_error,
-    _fp8_on_ampere,
+    _trtllm_fp8,
     _whole_pages,
 )

@@ -140,6 +140,8 @@ _EFFECTS: dict[str, Callable[[Ground], str | None]] = {
     "clients.retry.kind": _retries,
     "policy.enable_prefix_caching": _prefixes,
     "policy.eviction": _prefixes,
+    "policy.eviction_ttl_s": _prefixes,
+    "policy.sglang.radix_eviction_policy": _prefixes,
     "policy.scheduling_policy": _priorities,
 }
 """By key: why a knob changes nothing, None where it does; all others do."""
@@ -200,11 +202,18 @@ def _quantization(domain: Domain, ground: Ground) -> Domain:
     return domain if own == "bf16" else Choices((None,))
 
 
+def _radix(domain: Domain, ground: Ground) -> Domain:
+    """By priority is by time of use where all have the same."""
+    kept = (value for value in values_of(domain) if ground.has_priorities or value != "priority")
+    return Choices(tuple(kept))
+
+
 _DOMAINS: dict[str, Callable[[Domain, Ground], Domain]] = {
     "parallelism.tp": _tp,
     "parallelism.pp": _pp,
     "cluster.replicas": _replicas,
     "policy.long_prefill_token_threshold": _threshold,
+    "policy.sglang.radix_eviction_policy": _radix,
     WEIGHTS: _quantization,
 }
 """By key: what the network and the budget leave of a domain."""

@@ -56,7 +56,7 @@ def goodput_per_gpu_hour(outcome: Outcome) -> float | None:
 
 def p99_ttft_s(outcome: Outcome) -> float | None:
     """99th percentile of the time to first token; who got none waited to the end."""
-    return percentile_of(outcome.with_lost("ttft_s"), 99)
+    return percentile_of(outcome.of_requests("ttft_s"), 99)
 
 
 def p99_itl_s(outcome: Outcome) -> float | None:
@@ -73,9 +73,15 @@ def usd_per_mtok(outcome: Outcome) -> float | None:
 
 
 def joules_per_token(outcome: Outcome) -> float | None:
-    """What GPUs take, an output token of a finished answer; an estimate (`twin.search.energy`)."""
+    """What GPUs take, an output token of a finished answer; an estimate (`twin.search.energy`).
+
+    To nine digits: engines add busy seconds up in different orders, and a search must not depend
+    on which of them ran.
+    """
     tokens = output_tokens(outcome)
-    return energy_j(outcome.scenario, outcome.result) / tokens if tokens > 0 else None
+    if not tokens:
+        return None
+    return float(f"{energy_j(outcome.scenario, outcome.result) / tokens:.9g}")
 
 
 def output_tokens(outcome: Outcome) -> int:

@@ -14,10 +14,11 @@ from twin.load.scenario_file import read_scenario_file
 from twin.load.variant import variant
 from twin.naming import lookup
 from twin.report.slo import read_slo
-from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, pools_of
+from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
 from twin.search.candidates import gpus_of
 from twin.search.defaults import defaults_of
 from twin.search.energy import power_of
+from twin.search.evaluation import Part
 from twin.search.feasibility import check
 from twin.search.knob import Knob
 from twin.search.narrow import ANY, Ground, narrow
@@ -27,6 +28,8 @@ from twin.search.slices import Slicer
 from twin.search.space import SPACE
 from twin.search.starts import starts_for
 from twin.workload.spec import SessionWorkload, SharedPrefixWorkload, SyntheticWorkload
+
+_PARTS: tuple[Part, ...] = ("search", "held_out")
 
 
 def make_problem(
@@ -63,23 +66,9 @@ def make_problem(
     asked = _asked(knobs)
     _check_engine(engine, file, where)
     inputs = read_inputs(file, base, where=where)
-    scenario = _resolved(file, inputs, limits, where)
-    if "joules_per_token" in objectives:
-        for pool in pools_of(scenario):
-            power_of(pool.scenario.gpu)
-    slicer = Slicer(file, inputs, search_share)
-    for part in ("search", "held_out"):
-        slicer.cut(part)
-    ground = Ground(
-        file,
-        scenario.arch,
-        scenario.gpu,
-        limits,
-        engine,
-        *_of_requests(file, inputs),
-        defaults_of(scenario),
-        frozenset(knobs or ()),
-    )
+    ground = _ground(file, inputs, limits, engine, where)
+    _check_facts(objectives, ground, Slicer(file, inputs, search_share))
+    ground = replace(ground, named=frozenset(knobs or ()))
     found = narrow(asked, ground)
     if not found.knobs:
         raise InputError(
@@ -100,6 +89,27 @@ def make_problem(
     )
     possible = tuple(start for start in problem.starts if check(problem, start) is None)
     return replace(problem, starts=possible)
+
+
+def _ground(file: ScenarioFile, inputs: Inputs, limits: Limits, engine: str, where: str) -> Ground:
+    scenario = _resolved(file, inputs, limits, where)
+    return Ground(
+        file,
+        scenario.arch,
+        scenario.gpu,
+        limits,
+        engine,
+        *_of_requests(file, inputs),
+        defaults_of(scenario),
+    )
+
+
+def _check_facts(objectives: Sequence[str], ground: Ground, slicer: Slicer) -> None:
+    """Check what files hold: requests on both sides of the search's share, power of the GPU."""
+    for part in _PARTS:
+        slicer.cut(part)
+    if "joules_per_token" in objectives:
+        power_of(ground.gpu)
 
 
 def _check_wants(

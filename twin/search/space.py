@@ -35,6 +35,7 @@ def _names(field: str) -> tuple[Value, ...]:
 _KV_ALIASES = ("bfloat16", "float16", "fp8_e4m3", "fp8_e5m2")
 _KV_DTYPES = tuple(name for name in _names("kv_cache_dtype") if name not in _KV_ALIASES)
 _EVICTIONS = _names("eviction")
+_LIFETIMES_S = (30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 
 
 def _row(
@@ -86,6 +87,14 @@ _MEMORY = (
         "which cached block goes first",
         {"policy.enable_prefix_caching": _ON},
         only={name: NONE for name in _EVICTIONS if name != "lru"},
+    ),
+    _row(
+        "policy.eviction_ttl_s",
+        Choices(_LIFETIMES_S),
+        VLLM,
+        "how long after its last use a cached block can be found",
+        {"policy.eviction": ("ttl",)},
+        only=dict.fromkeys(_LIFETIMES_S, NONE),
     ),
 )
 
@@ -158,6 +167,13 @@ _SGLANG = (
         SGLANG,
         "queue order: first come, longest output or longest cached prefix",
         {"policy.scheduling_policy": ("fcfs",)},
+    ),
+    _row(
+        "policy.sglang.radix_eviction_policy",
+        Choices(("lru", "lfu", "slru", "priority")),
+        SGLANG,
+        "which tip of the radix tree goes first",
+        {"policy.enable_prefix_caching": _ON},
     ),
     _row(
         "policy.sglang.enable_mixed_chunk",
