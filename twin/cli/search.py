@@ -134,35 +134,13 @@ def _judged(
     problem: "SearchProblem", study: "StudyResult", seeds: int, out: Path, quiet: bool
 ) -> "SearchReport":
     from twin.cli.progress import shown_step
-    from twin.search.evaluate import Evaluator
-    from twin.search.judging.evaluator_runs import EvaluatorRuns
-    from twin.search.judging.explanation import explain
-    from twin.search.judging.hardware import hardware_word
-    from twin.search.judging.report import SearchReport
-    from twin.search.judging.verdict import judge
-    from twin.search.output import judged_trials
+    from twin.search.judging.conclude import conclude
     from twin.search.study.infeasible import NothingFeasibleError
 
     if not any(trial.state == "complete" and trial.evaluation.meets for trial in study.trials):
         raise NothingFeasibleError(study)
-    evaluator = Evaluator(problem)
-    scenario = evaluator.scenario({})
-    experts = scenario.arch.moe is not None
-    trials, runs = judged_trials(study.trials), EvaluatorRuns(evaluator, experts)
     with shown_step(quiet) as step:
-        judgement = judge(problem, trials, runs, experts=experts, seeds=seeds, progress=step)
-        explanation = explain(problem, trials, judgement, runs, progress=step)
-    return SearchReport(
-        problem,
-        trials,
-        judgement,
-        explanation,
-        hardware_word(out / "policy.yaml", out / "scenario.yaml"),
-        title=problem.file.name,
-        command=_command(),
-        notes=scenario.notes,
-        pruned=sum(trial.state == "pruned" for trial in study.trials),
-    )
+        return conclude(problem, study.trials, out, seeds=seeds, command=_command(), progress=step)
 
 
 def _tell(

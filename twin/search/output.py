@@ -11,9 +11,7 @@ import yaml
 
 from twin.files import whole_directory, write_text
 from twin.search.candidates import file_of
-from twin.search.evaluation import Evaluation
 from twin.search.judging.page import search_page
-from twin.search.judging.pareto import candidate_key
 from twin.search.judging.report import SearchReport, search_summary
 from twin.search.knob import Value
 from twin.search.problem import SearchProblem
@@ -50,27 +48,6 @@ def write_search(
         write_text(folder / "scenario.yaml", _yaml(_written(file)))
         pq.write_table(trials_table(report.problem, study.trials), folder / "trials.parquet")
     return [directory / name for name in FILES], summary
-
-
-def judged_trials(trials: Sequence[FinishedTrial]) -> list[Evaluation]:
-    """Return what judging reads: by number of the trial, its figures on all of the search part.
-
-    One that was stopped early has none of its own: those of an equal candidate that was not, or
-    else the reason.
-    """
-    whole = {
-        candidate_key(trial.candidate): trial.evaluation
-        for trial in reversed(trials)
-        if trial.state == "complete"
-    }
-    return [
-        trial.evaluation
-        if trial.state != "pruned"
-        else whole.get(
-            candidate_key(trial.candidate), Evaluation(trial.candidate, infeasible=trial.reason)
-        )
-        for trial in trials
-    ]
 
 
 def trials_table(problem: SearchProblem, trials: Sequence[FinishedTrial]) -> pa.Table:

@@ -11,6 +11,8 @@ from twin.search.judging.told import capitalised, title_of, told_gain
 
 MOST_KNOBS = 12
 _ROW_HEIGHT = 22
+_FAR_PCT = 100
+"""Largest gain or loss that a linear axis shows well."""
 
 
 def gains_chart(one: Confirmation | None) -> Chart:
@@ -137,12 +139,12 @@ def sensitivity_chart(report: SearchReport) -> Chart:
     left_out = len(report.explanation.neighbours) - len(rows)
     if left_out:
         caption += f" {left_out} neighbours are not possible."
-    spec = unit_chart(title, alt, rows, {"layer": _sensitivity_layers(rows)})
+    spec = unit_chart(title, alt, rows, {"layer": _sensitivity_layers(rows, objective.title)})
     spec["height"] = 16 * len(rows)
     return Chart("sensitivity", title, spec, rows, alt, caption)
 
 
-def _sensitivity_layers(rows: list[Row]) -> list[Spec]:
+def _sensitivity_layers(rows: list[Row], title: str) -> list[Spec]:
     kinds = [k for k in ("keeps all", "breaks one") if any(r["constraints"] == k for r in rows)]
     looks = {"keeps all": ("current", "circle"), "breaks one": ("slo", "triangle-up")}
     legend = {"title": "Constraints"} if len(kinds) > 1 else None
@@ -153,9 +155,10 @@ def _sensitivity_layers(rows: list[Row]) -> list[Spec]:
 
     y = _knobs([row["turned"] for row in rows], "turned")
     y["axis"]["grid"] = True
-    axis = {"title": "Change of the first objective (%, more is better)", "tickCount": 6}
+    axis = {"title": f"{capitalised(title)}: gain (%, more is better)", "tickCount": 6}
+    far = max(abs(row["gain_pct"]) for row in rows) > _FAR_PCT
     # Far-off values would press all others against 0.
-    scale = {"type": "symlog", "constant": 10}
+    scale = {"type": "symlog", "constant": 10} if far else {"padding": 8}
     return [
         {
             "data": {"values": [{}]},

@@ -5,7 +5,7 @@ from typing import Any
 from twin.report.charts import Chart, Row, rounded, unit_chart
 from twin.report.style import Spec, colour, log_ticks
 from twin.search.evaluation import Evaluation
-from twin.search.judging.pareto import Tried, distinct
+from twin.search.judging.pareto import Tried, better, distinct
 from twin.search.judging.report import SearchReport
 from twin.search.judging.told import capitalised, objective_text, told
 from twin.search.objectives import Objective
@@ -35,37 +35,29 @@ def trials_chart(report: SearchReport) -> Chart:
     title = "Trials and Pareto set" if several else f"{capitalised(objectives[0].title)} by trial"
     if not tried:
         return Chart("trials", title, {}, [], "No trial could be simulated.")
-    kinds = _kinds(report, tried)
-    rows = [_row(one, kinds[one.number], objectives) for one in tried]
+    rows = [_row(one, report, objectives) for one in tried]
     alt = _sentence(report, rows, objectives)
     layers = _layers(report, rows, objectives)
     spec = unit_chart(title, alt, rows, {"layer": layers})
-    caption = (
-        "On the traffic of the trials, where the best of many look better than they are. Filled "
-        "triangles break a constraint."
-    )
+    caption = "On the traffic of the trials, where the best of many look better than they are."
     left_out = len(report.trials) - len(tried)
     if left_out:
         caption += f" {left_out:,} trials are not shown: repeated, or not possible."
     return Chart("trials", title, spec, rows, alt, caption)
 
 
-def _kinds(report: SearchReport, tried: list[Tried]) -> dict[int, str]:
-    front = {one.number for one in report.explanation.front} if len(report.objectives) > 1 else ()
-    kinds: dict[int, str] = {}
-    for one in tried:
-        if not one.candidate:
-            kinds[one.number] = DEFAULT
-        elif one.number in front:
-            kinds[one.number] = FRONT
-        else:
-            kinds[one.number] = KEEPS if one.evaluation.meets else BREAKS
-    return kinds
-
-
-def _row(one: Tried, kind: str, objectives: list[Objective]) -> Row:
-    values = {o.name: rounded(one.evaluation.objectives[o.name]) for o in objectives}
-    return {"trial": one.number, "kind": kind, **values, "policy": told(one.candidate)}
+def _row(one: Tried, report: SearchReport, objectives: list[Objective]) -> Row:
+    front = len(objectives) > 1 and one.number in {t.number for t in report.explanation.front}
+    keeps = one.evaluation.meets
+    kind = FRONT if front else KEEPS if keeps else BREAKS
+    return {
+        "trial": one.number,
+        "kind": kind if one.candidate else DEFAULT,
+        **{o.name: rounded(one.evaluation.objectives[o.name]) for o in objectives},
+        "policy": told(one.candidate),
+        "keeps": keeps,
+        "front": front,
+    }
 
 
 def _found(report: SearchReport) -> Evaluation | None:
@@ -77,88 +69,86 @@ def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) 
     y = _axis(report, objectives[0], rows)
     several = len(objectives) == 2
     x = _axis(report, objectives[1], rows) if several else _trial_axis()
+    found = _found(report)
+    kinds = [kind for kind in _MARKS if any(row["kind"] == kind for row in rows)]
+    if found is not None:
+        kinds.append(FOUND)
+    layers = [_front_line(x, y)] if several else [_best_line(objectives[0], rows, x, y)]
     tooltip = [
         {"field": "trial", "type": "quantitative"},
         {"field": "kind", "type": "nominal"},
         *({"field": o.name, "type": "quantitative", "title": o.title} for o in objectives),
         {"field": "policy", "type": "nominal"},
     ]
-    layers: list[Spec] = []
-    if several:
-        layers.append(_front_line(x, y))
-    found = _found(report)
-    kinds = [kind for kind in _MARKS if any(row["kind"] == kind for row in rows)]
-    if found is not None:
-        kinds = [*(k for k in kinds if k != FOUND), FOUND]
-    layers.append(
-        {
-            # In the order of kinds, so that what matters lies on top.
-            "transform": [{"calculate": _order(kinds), "as": "z"}],
-            "mark": {"type": "point", "filled": True, "clip": True},
-            "encoding": {
-                "x": x,
-                "y": y,
-                **_look(kinds),
-                "order": {"field": "z", "type": "quantitative"},
-                "tooltip": tooltip,
-            },
+    # One layer a kind, in order, so that what matters lies on top.
+    for kind in kinds:
+        layer: Spec = {
+            "transform": [{"filter": f"datum.kind === '{kind}'"}],
+            "mark": {"type": "point", "filled": True, **_size(kind)},
+            "encoding": {"x": x, "y": y, **_look(kinds), "tooltip": tooltip},
         }
-    )
-    if found is not None:
-        layers.append(_found_mark(report, found, objectives, x, y, kinds))
+        if kind == FOUND and found is not None:
+            layer["data"] = {"values": [_found_row(report, found, objectives)]}
+        layers.append(layer)
     return layers
 
 
-def _order(kinds: list[str]) -> str:
-    return f"indexof({kinds!r}, datum.kind)"
+def _size(kind: str) -> Spec:
+    _, _, opacity, size = _MARKS[kind]
+    return {"size": size, "opacity": opacity}
 
 
 def _look(kinds: list[str]) -> Spec:
-    looks = [_MARKS[kind] for kind in kinds]
-
-    def channel(values: list[Any], **more: Any) -> Spec:
+    def channel(values: list[Any]) -> Spec:
         scale = {"domain": kinds, "range": values}
-        return {"field": "kind", "type": "nominal", "scale": scale, **more}
+        legend = {"title": None, "symbolOpacity": 1, "symbolSize": 90}
+        return {"field": "kind", "type": "nominal", "scale": scale, "legend": legend}
 
     return {
-        "color": channel([colour(role) for role, _, _, _ in looks], legend={"title": None}),
-        "shape": channel([shape for _, shape, _, _ in looks], legend={"title": None}),
-        "opacity": channel([opacity for _, _, opacity, _ in looks], legend=None),
-        "size": channel([size for _, _, _, size in looks], legend=None),
+        "color": channel([colour(_MARKS[kind][0]) for kind in kinds]),
+        "shape": channel([_MARKS[kind][1] for kind in kinds]),
     }
 
 
 def _front_line(x: Spec, y: Spec) -> Spec:
     return {
-        "transform": [{"filter": f"datum.kind === '{FRONT}' || datum.kind === '{DEFAULT}'"},
-                      {"filter": f"datum.kind === '{FRONT}'"}],
+        "transform": [{"filter": "datum.front"}],
         "mark": {"type": "line", "strokeWidth": 1.5, "opacity": 0.6, "color": colour("current")},
         "encoding": {"x": x, "y": y, "order": {"field": x["field"], "type": "quantitative"}},
-    }  # fmt: skip
+    }
 
 
-def _found_mark(
-    report: SearchReport,
-    found: Evaluation,
-    objectives: list[Objective],
-    x: Spec,
-    y: Spec,
-    kinds: list[str],
-) -> Spec:
-    row: Row = {o.name: rounded(found.objectives[o.name]) for o in objectives}
-    row |= {"trial": report.judgement.trial, "kind": FOUND, "policy": told(found.candidate)}
+def _best_line(objective: Objective, rows: list[Row], x: Spec, y: Spec) -> Spec:
+    """The best so far that keeps all constraints, as a stair."""
+    steps: list[Row] = []
+    for row in rows:
+        value = row[objective.name]
+        if row["keeps"] and (not steps or better(value, steps[-1][objective.name], objective)):
+            steps.append({"trial": row["trial"], objective.name: value})
+    if steps:
+        steps.append({**steps[-1], "trial": rows[-1]["trial"]})
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "opacity": 0.6}
     return {
-        "data": {"values": [row]},
-        "mark": {"type": "point", "filled": True},
-        "encoding": {"x": x, "y": y, **_look(kinds), "tooltip": [
-            {"field": "kind", "type": "nominal"}, {"field": "policy", "type": "nominal"},
-        ]},
-    }  # fmt: skip
+        "data": {"values": steps},
+        "mark": {**mark, "color": colour("current")},
+        "encoding": {"x": x, "y": y},
+    }
+
+
+def _found_row(report: SearchReport, found: Evaluation, objectives: list[Objective]) -> Row:
+    values: Row = {o.name: rounded(found.objectives[o.name]) for o in objectives}
+    told_so = told(found.candidate)
+    return {"trial": report.judgement.trial, "kind": FOUND, **values, "policy": told_so}
 
 
 def _trial_axis() -> Spec:
     axis = {"title": "Trial", "grid": False, "tickMinStep": 1}
-    return {"field": "trial", "type": "quantitative", "axis": axis, "scale": {"nice": True}}
+    return {
+        "field": "trial",
+        "type": "quantitative",
+        "axis": axis,
+        "scale": {"padding": 8, "nice": False},
+    }
 
 
 def _axis(report: SearchReport, objective: Objective, rows: list[Row]) -> Spec:
@@ -170,14 +160,14 @@ def _axis(report: SearchReport, objective: Objective, rows: list[Row]) -> Spec:
     if low > 0 and high > _LOG_FROM * low:
         axis = {"title": title, "values": log_ticks(low / 2, high * 2), "labelOverlap": True}
         axis["labelExpr"] = "format(datum.value, ',~r')"
-        return {**base, "scale": {"type": "log"}, "axis": axis}
-    return {**base, "scale": {"zero": False}, "axis": {"title": title}}
+        return {**base, "scale": {"type": "log", "padding": 8}, "axis": axis}
+    return {**base, "scale": {"zero": False, "padding": 8}, "axis": {"title": title}}
 
 
 def _sentence(report: SearchReport, rows: list[Row], objectives: list[Objective]) -> str:
     first = objectives[0]
     unit = report.unit(first)
-    kept = [row[first.name] for row in rows if row["kind"] != BREAKS]
+    kept = [row[first.name] for row in rows if row["keeps"]]
     names = " against ".join(o.title for o in objectives)
     text = f"{capitalised(names)} of {len(rows):,} candidates"
     if kept:

@@ -9,7 +9,7 @@ import numpy as np
 
 from twin.report.numbers import percent
 from twin.search.evaluation import Evaluation
-from twin.search.judging.error_of_difference import constraint_threshold
+from twin.search.judging.error_of_difference import constraint_threshold, slo_errors
 from twin.search.judging.gains import Gain, judged_gain, relative_gain
 from twin.search.judging.pareto import Tried
 from twin.search.judging.runs import Runs
@@ -34,6 +34,7 @@ class Confirmation:
             or of the whole held-out part of a recording.
         accepted: whether it is worth deploying.
         reasons: what decided, one sentence each.
+        close: constraints that it keeps by less than forecast error.
     """
 
     tried: Tried
@@ -43,6 +44,7 @@ class Confirmation:
     default_violations: Mapping[str, float]
     accepted: bool
     reasons: tuple[str, ...]
+    close: tuple[str, ...] = ()
 
     @property
     def broken(self) -> dict[str, float]:
@@ -99,7 +101,10 @@ class Confirmer:
         accepted, reasons = decide(
             gains, violations, default_violations, changed=tried.candidate, experts=self.experts
         )
-        return Confirmation(tried, over, gains, violations, default_violations, accepted, reasons)
+        close = tuple(n for n, _, _ in close_to_limits(violations, experts=self.experts))
+        return Confirmation(
+            tried, over, gains, violations, default_violations, accepted, reasons, close
+        )
 
     def _evaluations(self, tried: Tried | None) -> list[Evaluation]:
         candidate = {} if tried is None else tried.candidate
@@ -178,11 +183,28 @@ def decide(
             reasons.append(f"{missed}, which it keeps.")
         else:
             reasons.append(f"{missed}; it keeps it, by less than forecast error.")
+    reasons += [
+        f"It keeps {CONSTRAINTS.get(name, name)} by {percent(-value)}, which forecast error of "
+        f"{percent(error)} can undo."
+        for name, value, error in close_to_limits(violations, experts=experts)
+    ]
     clear = next((gain for gain in gains if gain.verdict != "none"), None)
     reasons += [
         capitalised(f"{told_gain(gain)}: {gain.why or f'a {gain.verdict}'}.") for gain in gains
     ]
     return rescued or (clear is not None and clear.verdict == "gain"), tuple(reasons)
+
+
+def close_to_limits(
+    violations: Mapping[str, float], *, experts: bool
+) -> list[tuple[str, float, float]]:
+    """Return (constraint, violation, forecast error) of those kept by less than that error."""
+    errors = dict(zip(("ttft_s", "tpot_s"), slo_errors(experts=experts), strict=True))
+    return [
+        (name, value, errors[name])
+        for name, value in violations.items()
+        if name in errors and value <= 0 and (1 + value) * (1 + errors[name]) > 1
+    ]
 
 
 def fresh_seeds(seed: int, count: int) -> list[int]:

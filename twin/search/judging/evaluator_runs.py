@@ -68,7 +68,8 @@ class EvaluatorRuns:
             summarise(result, scenario.file.slo),
             self.evaluator.problem.usd_per_gpu_hour,
         )
-        return WholeRun(outcome.figures, result.inputs, self._at_limits(outcome))
+        limits = self._at_limits(outcome)
+        return WholeRun(outcome.figures, result.inputs, limits, result.notes)
 
     def _at_limits(self, outcome: Outcome) -> dict[str, dict[str, float]]:
         slo = outcome.scenario.file.slo

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from twin.search.evaluation import Evaluation
 from twin.search.judging.binding import Binding, binding
 from twin.search.judging.importance import Importance, importance
 from twin.search.judging.pareto import Tried, distinct, pareto_set, ranked
@@ -42,7 +41,7 @@ class Explanation:
 
 def explain(
     problem: SearchProblem,
-    trials: Sequence[Evaluation],
+    trials: Sequence[Tried],
     judgement: Judgement,
     runs: Runs,
     *,
@@ -53,7 +52,7 @@ def explain(
 
     Args:
         problem: what was searched.
-        trials: what each trial over the whole of the search part gave, by number.
+        trials: those over the whole of the search part, by number.
         judgement: what came of it.
         runs: what runs candidates.
         most_runs: evaluations around the recommended policy, at most.
@@ -78,7 +77,7 @@ def explain(
     )
 
 
-def _bound(runs: Runs, trials: Sequence[Evaluation], candidate: Candidate) -> Binding | None:
+def _bound(runs: Runs, trials: Sequence[Tried], candidate: Candidate) -> Binding | None:
     told = next((t.evaluation for t in distinct(trials) if t.candidate == candidate), None)
     evaluation = told or runs.evaluate(candidate)
     if evaluation.infeasible is not None:

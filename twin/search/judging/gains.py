@@ -37,14 +37,31 @@ class Gain:
 
     @property
     def described(self) -> str:
-        """The gain and its interval: `+23 % (19 % to 27 %)`."""
+        """The gain and its interval in words: `23 % better (19 % to 27 %)`.
+
+        Signs would mislead where less is better.
+        """
         paired = self.paired
         if paired.relative is None:
             return "from nothing"
-        size = change(100 * paired.relative)
         if paired.low is None or paired.high is None:
-            return size
-        return f"{size} ({change(100 * paired.low)} to {change(100 * paired.high)})"
+            return in_words(paired.relative)
+        ends = [paired.low, paired.high]
+        if paired.low * paired.high > 0:
+            near, far = sorted(map(abs, ends))
+            return f"{in_words(paired.relative)} ({_size(near)} to {_size(far)})"
+        return f"{in_words(paired.relative)} ({in_words(ends[0])} to {in_words(ends[1])})"
+
+
+def in_words(relative: float) -> str:
+    """Return a relative gain as `23 % better`, a loss as `4.1 % worse`."""
+    if relative == 0:
+        return "the same"
+    return f"{_size(relative)} {'better' if relative > 0 else 'worse'}"
+
+
+def _size(relative: float) -> str:
+    return change(abs(100 * relative)).lstrip("+±")
 
 
 def judged_gain(

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from twin.policy import EnginePolicy
 from twin.report.numbers import significant
-from twin.validation import read_verdict
+from twin.validation import Verdict, read_policy_of, read_verdict
 
 NOT_VALIDATED = "not validated on hardware"
 
@@ -24,20 +25,19 @@ class HardwareWord:
     command: str | None
 
 
-def hardware_word(policy_path: Path, scenario_path: Path | None = None) -> HardwareWord:
-    """Return what the verdict beside a policy file says.
+def hardware_word(policy: EnginePolicy, path: Path) -> HardwareWord:
+    """Return what the verdict beside a file says of a policy.
 
     Args:
-        policy_path: a policy file, or a scenario with its policy.
-        scenario_path: the scenario it is tried in, where the policy's file has none.
+        policy: the recommended one.
+        path: where it stands, or will: a scenario with its policy. A verdict that is there is of
+            the policy that stands there now.
 
     Raises:
-        InputError: the policy or its verdict cannot be read.
+        InputError: the file or the verdict cannot be read.
     """
-    command = f"twin-calibrate validate {policy_path}"
-    if scenario_path is not None:
-        command += f" --scenario {scenario_path}"
-    verdict = read_verdict(policy_path) if policy_path.exists() else None
+    command = f"twin-calibrate validate {path}"
+    verdict = _verdict(policy, path)
     if verdict is None:
         return HardwareWord(False, f"The policy is {NOT_VALIDATED}.", command)
     if verdict.dry_run or verdict.verdict == "pretended":
@@ -48,7 +48,13 @@ def hardware_word(policy_path: Path, scenario_path: Path | None = None) -> Hardw
         f"step times off by {significant(errors.median_pct)} % (median), bias "
         f"{errors.bias_pct:+.1f} %, over {errors.steps} steps on {verdict.gpu}"
     )
-    if verdict.verdict == "validated":
+    if verdict.holds_for(policy):
         return HardwareWord(True, f"Validated on hardware, {verdict.date}: {figures}.", None)
     why = " ".join(verdict.reasons)
     return HardwareWord(False, f"A GPU did not validate the policy: {figures}. {why}", command)
+
+
+def _verdict(policy: EnginePolicy, path: Path) -> Verdict | None:
+    if not path.exists() or read_policy_of(path) != policy:
+        return None
+    return read_verdict(path)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twin.engine.result import Floats
-from twin.search.evaluation import Evaluation
-from twin.search.judging.pareto import distinct
+from twin.search.judging.pareto import Tried, distinct
 from twin.search.judging.told import value_text
 from twin.search.knob import Value
 from twin.search.objectives import Objective
@@ -39,7 +38,7 @@ class Importance:
 
 
 def importance(
-    trials: Sequence[Evaluation],
+    trials: Sequence[Tried],
     objective: Objective,
     defaults: Mapping[str, Value],
 ) -> list[Importance]:

@@ -15,7 +15,7 @@ decides, and at last the fewer changes."""
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate's best-known evaluation and the trial that gave it."""
+    """A trial over the whole of the search part, or a candidate that could not be simulated."""
 
     number: int
     evaluation: Evaluation
@@ -31,11 +31,11 @@ def candidate_key(candidate: Candidate) -> str:
     return json.dumps(dict(candidate), sort_keys=True)
 
 
-def distinct(trials: Sequence[Evaluation]) -> list[Tried]:
-    """Return each candidate once, by the number of its first trial (its place in `trials`)."""
+def distinct(trials: Sequence[Tried]) -> list[Tried]:
+    """Return each candidate once, as its first trial."""
     seen: dict[str, Tried] = {}
-    for number, evaluation in enumerate(trials):
-        seen.setdefault(candidate_key(evaluation.candidate), Tried(number, evaluation))
+    for tried in trials:
+        seen.setdefault(candidate_key(tried.candidate), tried)
     return list(seen.values())
 
 
@@ -44,7 +44,7 @@ def better(a: float, b: float, objective: Objective) -> bool:
     return a > b if objective.direction == "maximize" else a < b
 
 
-def pareto_set(trials: Sequence[Evaluation], objectives: Sequence[Objective]) -> list[Tried]:
+def pareto_set(trials: Sequence[Tried], objectives: Sequence[Objective]) -> list[Tried]:
     """Return the candidates that keep all constraints and that no other beats.
 
     One beats another that is at least as good in every objective and better in one. Sorted by
@@ -67,7 +67,7 @@ def pareto_set(trials: Sequence[Evaluation], objectives: Sequence[Objective]) ->
     return front
 
 
-def ranked(trials: Sequence[Evaluation], objectives: Sequence[Objective]) -> list[Tried]:
+def ranked(trials: Sequence[Tried], objectives: Sequence[Objective]) -> list[Tried]:
     """Return the candidates that keep all constraints, best first.
 
     The first objective decides; those within `TIE` of the best left are told apart by the next

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twin.search.evaluation import Evaluation
 from twin.search.judging.confirm import Confirmation
 from twin.search.judging.explanation import Explanation
 from twin.search.judging.hardware import HardwareWord
@@ -23,7 +22,7 @@ class SearchReport:
 
     Attributes:
         problem: what was searched.
-        trials: what each trial gave, by number; of one that was stopped early, why.
+        trials: those over the whole of the search part, by number, and the infeasible ones.
         judgement: what to believe.
         explanation: what else was seen.
         hardware: what a GPU has said of the recommended policy.
@@ -34,7 +33,7 @@ class SearchReport:
     """
 
     problem: SearchProblem
-    trials: Sequence[Evaluation]
+    trials: Sequence[Tried]
     judgement: Judgement
     explanation: Explanation
     hardware: HardwareWord
@@ -58,10 +57,10 @@ class SearchReport:
     def counts(self) -> dict[str, int]:
         """How many trials there are, and what became of them."""
         return {
-            "trials": len(self.trials),
+            "trials": len(self.trials) + self.pruned,
             "pruned": self.pruned,
-            "infeasible": sum(t.infeasible is not None for t in self.trials) - self.pruned,
-            "kept_constraints": sum(t.meets for t in self.trials),
+            "infeasible": sum(t.evaluation.infeasible is not None for t in self.trials),
+            "kept_constraints": sum(t.evaluation.meets for t in self.trials),
         }
 
     def unit(self, objective: Objective) -> str:
@@ -149,6 +148,7 @@ def _confirmation(one: Confirmation) -> dict[str, Any]:
         "accepted": one.accepted,
         "over": one.over,
         "reasons": list(one.reasons),
+        "close_to_limits": list(one.close),
         "violations": dict(one.violations),
         "default_violations": dict(one.default_violations),
         "gains": [

@@ -17,11 +17,13 @@ class WholeRun:
         inputs: the scenario as plain data, the engine's defaults filled in.
         at_limits: objectives had the SLO's limits been other ones: by factor on the limits, then
             by objective. Factors go with the names `tight` and `loose`; empty without an SLO.
+        notes: caveats of the forecast, one sentence each.
     """
 
     summary: Mapping[str, Any]
     inputs: Mapping[str, Any]
     at_limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class Runs(Protocol):

@@ -20,7 +20,7 @@ from twin.search.objectives import OBJECTIVES
 Rows = list[list[str]]
 
 GAIN_HEADINGS = (
-    "objective", "default", "found", "gain", "95 % interval", "forecast error",
+    "objective", "default", "found", "gain (+ better)", "95 % interval", "forecast error",
     "SLO tighter, looser", "verdict",
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def side_by_side(report: SearchReport) -> tuple[list[str], Rows]:
     Figures are of the trials' traffic: the best of many look better there than they are.
     """
     top = report.explanation.top
-    default = next((t for t in report.trials if not t.candidate), None)
+    default = next((t.evaluation for t in report.trials if not t.candidate), None)
     columns = [t for t in top if t.candidate]
     head = ["", "default", *(f"trial {tried.number}" for tried in columns)]
     evaluations = [default, *(tried.evaluation for tried in columns)]

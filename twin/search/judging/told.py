@@ -21,7 +21,7 @@ def title_of(objective: str) -> str:
 
 
 def told_gain(gain: Gain) -> str:
-    """Return `goodput per GPU-hour +2.1 % (1.2 % to 3 %)`."""
+    """Return `goodput per GPU-hour 2.1 % better (1.2 % to 3 %)`."""
     return f"{title_of(gain.objective)} {gain.described}"
 
 

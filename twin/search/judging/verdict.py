@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from twin.search.evaluation import Evaluation
 from twin.search.judging.confirm import Confirmation, Confirmer
 from twin.search.judging.error_of_difference import same_prices
 from twin.search.judging.pareto import Tried, distinct, ranked
@@ -49,7 +48,7 @@ class Judgement:
 
 def judge(
     problem: SearchProblem,
-    trials: Sequence[Evaluation],
+    trials: Sequence[Tried],
     runs: Runs,
     *,
     experts: bool,
@@ -65,7 +64,7 @@ def judge(
 
     Args:
         problem: what was searched.
-        trials: what each trial over the whole of the search part gave, by number.
+        trials: those over the whole of the search part, by number.
         runs: what runs candidates again.
         experts: whether the network is a mixture of experts.
         seeds: how many fresh seeds; recordings are cut into twice as many stretches.

@@ -53,7 +53,12 @@ def _merits(chosen: Confirmation) -> str:
         merits = f"it keeps {limits}, which the default breaks{'; ' + merits if merits else ''}"
     if not merits:  # the default cannot run at all
         merits = "the default cannot run"
-    return f"{merits}; it costs {' and '.join(costs)}" if costs else merits
+    if costs:
+        merits += f"; the price is {' and '.join(costs)}"
+    if chosen.close:
+        limits = " and ".join(CONSTRAINTS.get(name, name) for name in chosen.close)
+        merits += f"; {limits} is kept by less than forecast error"
+    return merits
 
 
 def _failing(first: Confirmation) -> str:
@@ -68,7 +73,7 @@ def _failing(first: Confirmation) -> str:
     gain = next((g for g in first.gains if g.verdict == "loss"), first.gains[0])
     if gain.verdict == "loss":
         return f"the best policy found loses on held-out traffic: {told_gain(gain)}"
-    return f"best gain {told_gain(gain)} is {gain.why}"
+    return f"the best policy found has {told_gain(gain)}, {gain.why}"
 
 
 def nothing_kept(evaluations: Sequence[Evaluation]) -> str:

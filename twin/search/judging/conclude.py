@@ -1,0 +1,73 @@
+"""`conclude`: from a study's trials to its report."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from twin.load.inputs import find_arch
+from twin.search.candidates import file_of
+from twin.search.evaluate import Evaluator
+from twin.search.judging.evaluator_runs import EvaluatorRuns
+from twin.search.judging.explanation import explain
+from twin.search.judging.hardware import hardware_word
+from twin.search.judging.pareto import Tried
+from twin.search.judging.report import SearchReport
+from twin.search.judging.runs import Runs
+from twin.search.judging.verdict import Judgement, judge
+from twin.search.problem import SearchProblem
+from twin.search.study.options import FinishedTrial
+
+SCENARIO_FILE = "scenario.yaml"
+"""In a search's folder: the scenario with the recommended policy."""
+
+SATURATED = (
+    "The queue grows to the end of the run: forecast errors are those of engines that are not "
+    "saturated, and are larger here."
+)
+
+
+def conclude(
+    problem: SearchProblem,
+    trials: Sequence[FinishedTrial],
+    out: Path,
+    *,
+    seeds: int = 5,
+    command: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> SearchReport:
+    """Return a study's report: the best candidates run again, judged and explained.
+
+    Args:
+        problem: what was searched.
+        trials: all of the study, by number.
+        out: the folder that the report will stand in; a verdict of a GPU there is told.
+        seeds: how many fresh seeds; recordings are cut into twice as many stretches.
+        command: how the search was started.
+        progress: told what is being run.
+
+    Raises:
+        InputError: the scenario's files, or a verdict in `out`, cannot be read.
+    """
+    experts = find_arch(problem.file.llm, problem.base, problem.where).moe is not None
+    runs = EvaluatorRuns(Evaluator(problem), experts)
+    whole = [Tried(t.number, t.evaluation) for t in trials if t.state != "pruned"]
+    judgement = judge(problem, whole, runs, experts=experts, seeds=seeds, progress=progress)
+    explanation = explain(problem, whole, judgement, runs, progress=progress)
+    return SearchReport(
+        problem=problem,
+        trials=whole,
+        judgement=judgement,
+        explanation=explanation,
+        hardware=hardware_word(file_of(problem, judgement.candidate).policy, out / SCENARIO_FILE),
+        title=problem.file.name,
+        command=command,
+        notes=_notes(judgement, runs),
+        pruned=len(trials) - len(whole),
+    )
+
+
+def _notes(judgement: Judgement, runs: Runs) -> tuple[str, ...]:
+    """Return the forecast's caveats; none where nothing could be simulated."""
+    if judgement.best is None:
+        return ()
+    whole = runs.whole(judgement.candidate or judgement.best.candidate)
+    return (*([SATURATED] if whole.summary["queue_grows"] else []), *whole.notes)
