@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -62,7 +63,7 @@ def running_postgres():
         yield url
     finally:
         if server is not None:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # without waiting for sessions to end
             try:
                 server.wait(20)
             except subprocess.TimeoutExpired:

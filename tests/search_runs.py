@@ -60,6 +60,7 @@ class Kills:
         self.chance = random.Random(seed)
         self.all_every = all_every
         self.done = self.restarts = 0
+        self.store = None
 
     def run(self, wanted):
         """Run the search to its end, with so many kills on the way; returns its trials."""
@@ -84,25 +85,23 @@ class Kills:
                     _kill(self.chance.choice(victims))
             _, errors = process.communicate(timeout=600)
             assert process.returncode == 0, errors.decode()
+            return self.trials()
         finally:
+            if self.store is not None:
+                self.store.locks.leave()
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        return self.trials()
 
     def trials(self):
         """What the storage has now."""
         out, _, _, url = self.arguments
         if url is None and not (Path(out) / "study.journal").exists():
             return []
-        store = open_store(url, Path(out), "looking on")
-        try:
-            studies = store.storage.get_all_studies()
-            if not studies:
-                return []
-            return store.storage.get_all_trials(studies[0]._study_id)
-        finally:
-            store.locks.leave()
+        if self.store is None:
+            self.store = open_store(url, Path(out), "looking on")
+        studies = self.store.storage.get_all_studies()
+        return self.store.storage.get_all_trials(studies[0]._study_id) if studies else []
 
     def workers(self):
         """Process numbers of those that hold a trial now."""

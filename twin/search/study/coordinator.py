@@ -116,14 +116,7 @@ def _joined(plan: Plan, store: Store) -> Plan:
     with store.locks.exclusive():
         if plan.options.storage is None:
             _check_same(store, facts)
-        directions = [OBJECTIVES[name].direction for name in plan.problem.objectives]
-        study = optuna.create_study(
-            study_name=plan.name,
-            storage=store.storage,
-            directions=directions,
-            load_if_exists=True,
-            sampler=optuna.samplers.RandomSampler(seed=0),  # never asked: trials have their own
-        )
+        study = _made(plan, store)
         kept = study.user_attrs
         if POPULATION not in kept:
             study.set_user_attr(POPULATION, plan.population)
@@ -133,6 +126,19 @@ def _joined(plan: Plan, store: Store) -> Plan:
         _check_length(store, study, plan.options.trials)
         population = study.user_attrs[POPULATION]
     return Plan(plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population))
+
+
+def _made(plan: Plan, store: Store) -> optuna.Study:
+    sampler = optuna.samplers.RandomSampler(seed=0)  # never asked: trials have their own
+    known = {study.study_name for study in store.storage.get_all_studies()}
+    if plan.name in known:
+        return optuna.load_study(study_name=plan.name, storage=store.storage, sampler=sampler)
+    return optuna.create_study(
+        study_name=plan.name,
+        storage=store.storage,
+        directions=[OBJECTIVES[name].direction for name in plan.problem.objectives],
+        sampler=sampler,
+    )
 
 
 def _name_metrics(study: optuna.Study, titles: list[str]) -> None:
