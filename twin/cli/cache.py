@@ -157,7 +157,7 @@ def _compared(
     if jobs is None:
         # A process is worth starting for a few seconds of work.
         worth = 1 + total * accesses.num_lookups // _LOOKUPS_OF_A_PROCESS
-        jobs = min(len(os.sched_getaffinity(0)), worth)
+        jobs = min(_usable_cores(), worth)
     started = time.perf_counter()
     with shown_work(total) as show:
 
@@ -166,6 +166,12 @@ def _compared(
             show(done, what, spent_s / max(done, 1) * (total - done))
 
         return compare_policies(name, accesses, question, jobs=jobs, progress=progress)
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _write(found: CacheComparison, files: dict[str, str | None]) -> None:

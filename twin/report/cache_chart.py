@@ -18,6 +18,8 @@ _LOOKS = {
 }
 """Colour and shape of each policy: none is told by its colour alone."""
 
+_COVERED = "Where lines coincide, the one named later covers the others."
+
 
 def rate_chart(found: CacheComparison) -> Chart:
     """Return hit rate over capacity."""
@@ -29,7 +31,7 @@ def rate_chart(found: CacheComparison) -> Chart:
         f"Hit rate over capacity; with {found.question.capacities_blocks[last]:,} blocks: {ends}; "
         f"block reuse of the trace is {percent(found.accesses.reuse)}."
     )
-    caption = "No policy can lie above Belady's optimum, which knows the future."
+    caption = f"No policy can lie above Belady's optimum, which knows the future. {_COVERED}"
     return _chart(found, ("hit_rates", "Hit rate over capacity"), "Hit rate (%)", alt, caption)
 
 
@@ -41,7 +43,7 @@ def below_chart(found: CacheComparison) -> Chart:
         "Hit rate of Belady's optimum less that of each policy over capacity; "
         f"at most {100 * worst[0]:.1f} points ({worst[1]})."
     )
-    caption = "0: as good as knowing the future."
+    caption = f"0: as good as knowing the future. {_COVERED}"
     return _chart(found, (name, title), "Below Belady (points)", alt, caption)
 
 
@@ -87,7 +89,7 @@ def _layers(policies: list[str], x_axis: Spec, y_title: str) -> list[Spec]:
     y_axis: Spec = {
         "field": "percent",
         "type": "quantitative",
-        "scale": {"domainMin": 0},
+        "scale": {"domainMin": 0, "nice": True},
         "axis": {"title": y_title},
     }
     tooltip = [
@@ -107,5 +109,5 @@ def _layers(policies: list[str], x_axis: Spec, y_title: str) -> list[Spec]:
     points = {key: encoding for key, encoding in shared.items() if key != "strokeDash"}
     return [
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": lines},
-        {"mark": {"type": "point", "filled": True, "size": 55}, "encoding": points},
+        {"mark": {"type": "point", "filled": True, "size": 55, "opacity": 1}, "encoding": points},
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.caching.traces import SESSIONS, written
 from twin.cli.app import app
 from twin.cli.running import run
 
@@ -187,6 +188,18 @@ def test_one_line_of_200_megabytes(twin, tmp_path):
         (("memory", "chat-h100", "--out", "no/kv.svg"), "folder does not exist"),
         (("memory", "--claims", "--out", "kv.svg"), "does not go with --out"),
         (("memory", "chat-h100", "--set", "kv_layout.pools=layers"), "kv_layout.pools"),
+        (("cache", "none.jsonl"), "none.jsonl"),
+        (("cache", "plain.jsonl"), "does not tell which prompts share a prefix"),
+        (("cache", "blocks.jsonl", "--policies", "lru,lfo"), "did you mean 'lfu'?"),
+        (("cache", "blocks.jsonl", "--capacities", "10,1GiB"), "name one with --llm"),
+        (("cache", "blocks.jsonl", "--capacities", "10,"), "not a size in bytes"),
+        (("cache", "blocks.jsonl", "--block-size", "4096"), "no prompt fills a block"),
+        (("cache", "blocks.jsonl", "--llm", "llama-3.1-8"), "did you mean"),
+        (("cache", "blocks.jsonl", "--kv-cache-dtype", "fp8"), "name one with --llm"),
+        (("cache", "blocks.jsonl", "--llm", "llama-3.1-8b", "--kv-cache-dtype", "fp9"), "fp9"),
+        (("cache", "blocks.jsonl", "--ttl", "0"), "give seconds above 0"),
+        (("cache", "blocks.jsonl", "--csv", "a.csv", "--html", "a.csv"), "--html writes there too"),
+        (("cache", "blocks.jsonl", "--svg", "blocks.jsonl"), "would replace the input"),
         (("conformance", "none.json"), "none.json"),
         (("compare", "none", "chat-h100"), "none"),
         (("scenario", "init", "s.yaml", "--example", "chat"), "--example"),
@@ -194,6 +207,8 @@ def test_one_line_of_200_megabytes(twin, tmp_path):
     ],
 )
 def test_bad_commands(twin, arguments, says):
+    written(Path(), SESSIONS, "blocks.jsonl")
+    Path("plain.jsonl").write_text('{"timestamp": 0, "input_length": 9, "output_length": 1}\n')
     assert_one_line(twin(*arguments), says)
 
 

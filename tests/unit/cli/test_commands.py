@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from tests.unit.caching.traces import SESSIONS, written
 from twin.cli.app import app
 from twin.cli.running import run
 from twin.load.examples import FOLDER, example_names
+from twin.paging.eviction import EVICTION
 
 SMALL = ("--set", "workload.num_requests=40")
 LATENCIES = ("ttft_s", "tpot_s", "itl_s", "e2e_s")
@@ -243,6 +246,30 @@ def test_kv_dtype_says_whether_it_pays(twin):
     assert again == out
     told, _ = twin("kv-dtype", "summarisation-a100", *SMALL, "--dtype", "int8_per_token_head")
     assert "Advice: against int8_per_token_head" in told
+
+
+def test_cache_compares_and_writes(twin):
+    trace = written(Path(), SESSIONS)
+    files = ("--html", "c.html", "--svg", "c.svg", "--csv", "c.csv")
+    out, err = twin("cache", trace, "--json", "-", "--llm", "llama-3.1-8b", *files)
+    data = json.loads(out)
+    assert data["reuse"] == pytest.approx(9 / 15)
+    assert {row["policy"] for row in data["rows"]} == {*EVICTION, "belady"}
+    assert data["rows"][0]["capacity_bytes"] == 512 * 131_072
+    assert "Belady" in err
+    assert Path("c.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert Path("c.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert Path("c.csv").read_text(encoding="utf-8").count("\n") == 1 + len(data["rows"])
+
+
+def test_cache_compares_what_is_asked_for(twin):
+    trace = written(Path(), SESSIONS)
+    asked = ("--policies", "ttl,lru", "--capacities", "all,4", "--ttl", "20", "--jobs", "2")
+    out, _ = twin("cache", trace, "--json", "-", *asked)
+    rows = json.loads(out)["rows"]
+    hits = {(row["capacity_blocks"], row["policy"]): row["hits"] for row in rows}
+    assert sorted(hits) == sorted(product((4, 6), ("belady", "lru", "ttl")))
+    assert hits[6, "ttl"] < hits[6, "lru"] == hits[6, "belady"] == 9
 
 
 def test_claims_need_no_scenario(twin):

@@ -12,6 +12,10 @@ import yaml
 from pydantic import BaseModel
 
 from calibrate.cli import app as calibrate
+from tests.unit.caching.traces import SESSIONS, written
+from twin.caching.accesses import accesses_of
+from twin.caching.comparison import compare_policies
+from twin.caching.question import BELADY, CacheQuestion
 from twin.cli.app import app
 from twin.engine import simulate
 from twin.engine.result import RequestTable, SimulationResult, StepTable
@@ -20,11 +24,12 @@ from twin.load.capacity_question import CapacityQuestion, answer
 from twin.load.documents import parse_yaml
 from twin.memory.explanation import explain
 from twin.memory.kv_advice import Run, advise
+from twin.paging.eviction import EVICTION
 from twin.report.metrics import summarise
 from twin.report.output import FILES
 from twin.scenario import ScenarioFile
 from twin.telemetry.prometheus import prometheus_text
-from twin.workload.readers import READERS, recognise
+from twin.workload.readers import READERS, read_trace, recognise
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "guide"
@@ -291,6 +296,21 @@ def test_every_key_of_the_memory_answer_is_documented() -> None:
 def test_every_key_of_the_kv_dtype_answer_is_documented(result: SimulationResult) -> None:
     run = Run(load_scenario("chat-h100"), result, summarise(result))
     assert sorted(keys_of("keys", "kv-dtype")) == sorted(advise(run, run).as_dict())
+
+
+def test_every_key_of_a_cache_comparison_is_documented(tmp_path: Path) -> None:
+    accesses = accesses_of(read_trace(written(tmp_path, SESSIONS)))
+    data = compare_policies("trace", accesses, CacheQuestion(("lru",), (2,))).as_dict()
+    assert sorted(keys_of("keys", "cache")) == sorted(data)
+    assert sorted(keys_of("keys", "cache_row")) == sorted(data["rows"][0])
+
+
+def test_every_eviction_policy_is_documented() -> None:
+    page = (GUIDE / "cache.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", page.split("## JSON")[0], re.M)) == {
+        *EVICTION,
+        BELADY,
+    }
 
 
 def commands(command: Any, prefix: str = "twin") -> Iterator[tuple[str, Any]]:
