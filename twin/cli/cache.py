@@ -105,7 +105,7 @@ def _question(
     from twin.errors import InputError
     from twin.llm.flops import attention_parity_tokens
     from twin.llm.kv_cache import kv_bytes_per_token_per_gpu
-    from twin.load.resolve import find_arch
+    from twin.load.inputs import find_arch
     from twin.paging.eviction.setup import DEFAULT_PARITY_TOKENS, DEFAULT_TTL_S
 
     (sizes, names, ttl_s), (llm, dtype) = asked, network
