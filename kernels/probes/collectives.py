@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from kernels.probes.probe import ProbeError
 from kernels.timing import MIN_REPETITIONS
 
 _ELEMENT_BYTES = 4
-_TIMEOUT_S = 120
+_LIMIT = timedelta(seconds=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +185,11 @@ def _worker(
     collectives: Sequence[str],
     repetitions: int,
 ) -> None:
-    from datetime import timedelta
-
     device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group(
-        backend,
-        init_method=f"file://{folder}/meeting",
-        rank=rank,
-        world_size=ranks,
-        timeout=timedelta(seconds=_TIMEOUT_S),
-    )
+    meet = f"file://{folder}/meeting"
+    dist.init_process_group(backend, meet, rank=rank, world_size=ranks, timeout=_LIMIT)
     try:
         rows = [
             _measure(name, size, backend, device, repetitions)

@@ -15,6 +15,7 @@ from typing import Any
 
 import modules
 import table
+from folder import claim
 from table import CUT, FAILED, RAN, Line, Outcome
 
 HERE = Path(__file__).resolve().parent
@@ -237,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = Path(os.environ.get("OUT") or ROOT / "out" / "gpu_check").absolute()
     environment = modules.environment(out, ROOT)
     # Before the folder is emptied of what an earlier check found.
-    problem = _cannot_run(asked, environment) or _claim(out)
+    problem = _cannot_run(asked, environment) or claim(out)
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
@@ -264,35 +265,6 @@ def _cannot_run(asked: argparse.Namespace, environment: dict[str, str]) -> str:
     if not asked.dry_run and not modules.sees_gpu(environment):
         return "PyTorch sees no CUDA GPU; run it on a GPU machine, or try it with --dry-run"
     return ""
-
-
-_OWN = ("*.out", "*.log", "fit.json", "validate-*.json", "profile*.npz", "*.validation*.json")
-
-
-_MARK = "gpu-check"
-"""A file that says whose folder it is: what an earlier check left there may be removed."""
-
-
-def _claim(out: Path) -> str:
-    """Make the folder, or empty it of an earlier check; return why it cannot be had, or ""."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()) and not (out / _MARK).exists():
-            return f"OUT {out}: holds files that no check wrote; name an empty folder, or a new one"
-        (out / _MARK).write_text("scripts/gpu_check.sh removes its older files here\n")
-        _clear(out)
-    except OSError as error:
-        return f"OUT {out}: cannot be used ({error.strerror or error})"
-    return ""
-
-
-def _clear(out: Path) -> None:
-    """Remove what an earlier check left, so that nothing of it is taken for this one's."""
-    for pattern in _OWN:
-        for path in out.glob(pattern):
-            path.unlink()
-    for folder in ("rows", "plots"):
-        shutil.rmtree(out / folder, ignore_errors=True)
 
 
 def _finish(check: Check, lines: list[Line], seed: int) -> int:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(FOLDER))
 import check as gpu_check  # noqa: E402
 import modules  # noqa: E402
 import table  # noqa: E402
+from folder import claim  # noqa: E402
 from table import CUT, FAILED, KEPT, MISSED, OPEN, PRETENDED, RAN, Outcome  # noqa: E402
 
 RAN_ALL = dict.fromkeys(
@@ -231,24 +232,24 @@ def test_the_dry_run_goes_through(tmp_path):
 def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
     (tmp_path / "rows").mkdir()
     (tmp_path / "server.log").write_text("mine")
-    assert "holds files that no check wrote" in gpu_check._claim(tmp_path)
+    assert "holds files that no check wrote" in claim(tmp_path)
     assert (tmp_path / "server.log").read_text() == "mine"
     assert (tmp_path / "rows").is_dir()
 
 
 def test_a_folder_of_an_earlier_check_is_emptied_of_it(tmp_path):
     out = tmp_path / "out"
-    assert gpu_check._claim(out) == ""
+    assert claim(out) == ""
     (out / "fit.json").write_text("{}")
     (out / "notes.txt").write_text("mine")
-    assert gpu_check._claim(out) == ""
+    assert claim(out) == ""
     assert not (out / "fit.json").exists()
     assert (out / "notes.txt").exists()
 
 
 def test_without_a_gpu_or_a_module_nothing_is_begun(tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    assert gpu_check._claim(out) == ""
+    assert claim(out) == ""
     (out / "fit.json").write_text("{}")
     monkeypatch.setenv("OUT", str(out))
     monkeypatch.setattr(modules, "_missing", lambda _: [])
