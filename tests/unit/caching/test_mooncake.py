@@ -17,7 +17,7 @@ COUNTS = {
 }
 REUSE = {"conversation": 0.366, "synthetic": 0.640}
 # Shares of the different blocks that a pool holds.
-IN_A_TEST = {"conversation": (32, 4), "synthetic": (256, 32, 8, 2)}
+IN_A_TEST = {"conversation": (8,), "synthetic": (32, 4)}
 
 
 @pytest.fixture(scope="module", params=sorted(COUNTS))
