@@ -22,7 +22,7 @@ from twin.report.numbers import percent
 from twin.search.judging.conclude import conclude
 from twin.search.judging.gains import in_words
 from twin.search.judging.report import search_summary
-from twin.search.judging.told import objective_text, relative_text, told
+from twin.search.judging.told import CONSTRAINTS, objective_text, relative_text, told
 from twin.search.objectives import OBJECTIVES
 from twin.search.problem import Limits
 from twin.search.setting import make_problem
@@ -113,6 +113,9 @@ def _line(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     shown = next((c for c in found["confirmations"] if c["accepted"]), None)
     shown = shown or next(iter(found["confirmations"]), None)
     verdict = found["decision"] if found["decision"] != "adopt" else "**adopt**"
+    kept = [CONSTRAINTS[name] for name in _rescued(found)]
+    if kept:
+        verdict += f": keeps {' and '.join(kept)}, which the default breaks"
     if shown is None or not shown["gains"]:
         return (name, objective.title, "–", "–", "–", "–", "–", verdict)
     gain = shown["gains"][0]
@@ -127,6 +130,12 @@ def _line(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
         f"`{told(shown['candidate'])}`",
         verdict,
     )
+
+
+def _rescued(found: Mapping[str, Any]) -> list[str]:
+    """Constraints that the default breaks and the recommended policy keeps."""
+    chosen = next((c for c in found["confirmations"] if c["accepted"]), None)
+    return [n for n, v in chosen["default_violations"].items() if v > 0] if chosen else []
 
 
 def write() -> None:

@@ -67,16 +67,17 @@ def test_proposal_leaves_out_defaults_and_knobs_without_effect():
     assert "policy.cudagraph_mode" in asked
 
     def turned(knob):
-        return {"cluster.replicas": 2.0, "policy.enforce_eager": True}.get(
+        return {"cluster.replicas": 2.0, "policy.scheduler_reserve_full_isl": False}.get(
             knob.key, value_at(found, {}, knob.key)
         )
 
     candidate = propose(found, turned)
-    assert candidate == {"cluster.replicas": 2, "policy.enforce_eager": True}
+    assert candidate == {"cluster.replicas": 2, "policy.scheduler_reserve_full_isl": False}
     assert isinstance(candidate["cluster.replicas"], int)
     told = suggested(found, candidate)
     assert told["cluster.router"] == "round_robin"
-    assert "policy.cudagraph_mode" not in told
+    alone = suggested(found, {"cluster.replicas": 1})
+    assert "cluster.router" not in alone
 
 
 def test_retry_of_another_kind_drops_what_it_has_not():

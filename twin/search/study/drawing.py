@@ -29,10 +29,12 @@ class Drawing:
     Attributes:
         candidate: what to try.
         parameters: by name, value and distribution, in the order drawn.
+        again: how often another one was drawn before, which was known already.
     """
 
     candidate: Candidate
     parameters: dict[str, tuple[Any, BaseDistribution]] = field(default_factory=dict)
+    again: int = 0
 
 
 def draw(
@@ -43,7 +45,7 @@ def draw(
     Args:
         problem: what is searched; its first trials are its `starts`.
         study: with the sampler of this trial.
-        trial: running; parameters that an earlier attempt at it left stay as they are.
+        trial: running; what an earlier attempt at it has written of its parameters is kept.
         everything: draw knobs without an effect as well.
     """
     suggest = _Suggestions(problem, study, trial)

@@ -6,6 +6,7 @@ number. What a worker brings is kept only while the trial is still its own, so o
 dead cannot count a second time.
 """
 
+import json
 import os
 import platform
 import uuid
@@ -16,11 +17,12 @@ from typing import Any
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from twin.search.evaluation import Evaluation
+from twin.search.knob import Candidate
 from twin.search.study.drawing import Drawing
 from twin.search.study.options import FinishedTrial
 from twin.search.study.storage import Store
 
-WORKER, RESULT, RUNGS = "worker", "result", "rungs"
+WORKER, RESULT, RUNGS, DRAWS = "worker", "result", "rungs", "draws"
 ATTEMPTS = 5
 """Workers that may die on a trial before it counts as infeasible: it may well be what kills."""
 
@@ -53,6 +55,7 @@ class Ledger:
         self._store, self._total = store, total
         self._study_id = store.storage.get_study_id_from_name(study)
         self._worker = uuid.uuid4().hex
+        self._keys: dict[int, str] = {}
         store.locks.announce(self._worker)
 
     def trials(self) -> list[FrozenTrial]:
@@ -63,6 +66,13 @@ class Ledger:
     def finished(self) -> list[FinishedTrial]:
         """Return the finished trials by number."""
         return [_read(trial) for trial in self.trials() if trial.state.is_finished()]
+
+    def candidates(self) -> set[str]:
+        """Return the keys of all candidates that finished trials have had."""
+        for trial in self.trials():
+            if trial.number not in self._keys and trial.state.is_finished():
+                self._keys[trial.number] = key_of(trial.user_attrs[RESULT]["candidate"])
+        return set(self._keys.values())
 
     def complete(self) -> bool:
         """Whether all trials are finished."""
@@ -86,6 +96,8 @@ class Ledger:
             trial = storage.get_trial(claim.trial_id)
             if not self._owns(claim, trial):
                 return
+            if drawing.again and DRAWS not in trial.user_attrs:
+                storage.set_trial_user_attr(claim.trial_id, DRAWS, drawing.again)
             for name, (value, distribution) in drawing.parameters.items():
                 if name not in trial.params:
                     inner = distribution.to_internal_repr(value)
@@ -169,6 +181,11 @@ class Ledger:
         return self._store.storage.get_trial_id_from_study_id_trial_number(
             self._study_id, trial.number
         )
+
+
+def key_of(candidate: Candidate) -> str:
+    """Return a text that equal candidates share."""
+    return json.dumps(dict(candidate), sort_keys=True)
 
 
 def _written(result: FinishedTrial) -> dict[str, Any]:

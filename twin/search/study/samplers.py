@@ -64,7 +64,7 @@ SAMPLERS: dict[str, SamplerKind] = {
 """By name; what a search takes as `--sampler`."""
 
 
-def sampler_for(name: str, seed: int, number: int, population: int) -> BaseSampler:
+def sampler_for(name: str, seed: int, number: tuple[int, int], population: int) -> BaseSampler:
     """Return the sampler of one trial.
 
     Each trial has its own stream, so that one which was cut short is drawn again as it was.
@@ -72,10 +72,10 @@ def sampler_for(name: str, seed: int, number: int, population: int) -> BaseSampl
     Args:
         name: in `SAMPLERS`.
         seed: of the study.
-        number: of the trial.
+        number: of the trial, and how often it was drawn before.
         population: of a genetic sampler.
     """
-    state = np.random.SeedSequence([seed, number]).generate_state(1)
+    state = np.random.SeedSequence([seed, *number]).generate_state(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         return SAMPLERS[name].make(int(state[0]), population)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import optuna
 
@@ -12,11 +12,13 @@ from twin.search.knob import Candidate
 from twin.search.problem import SearchProblem
 from twin.search.study.drawing import Drawing, draw
 from twin.search.study.halving import SHARES, goes_on, standing
-from twin.search.study.ledger import Claim, Ledger
+from twin.search.study.ledger import DRAWS, Claim, Ledger, key_of
 from twin.search.study.options import FinishedTrial, StudyOptions
 from twin.search.study.samplers import SAMPLERS, sampler_for
 from twin.search.study.storage import Store, open_store
 
+_DRAWS = 10
+"""Of a candidate, at most, until one is new."""
 _WAIT_S = 0.2
 """Between two looks for a trial while others work on all that are left."""
 
@@ -85,11 +87,7 @@ class Worker:
 
     def _try(self, claim: Claim) -> None:
         plan = self.plan
-        sampler = sampler_for(plan.sampler, plan.options.seed, claim.trial.number, plan.population)
-        # A study of its own for each trial: its sampler, and a fresh look at the others.
-        study = optuna.load_study(study_name=plan.name, storage=self.store.storage, sampler=sampler)
-        everything = SAMPLERS[plan.sampler].genetic
-        drawing = draw(plan.problem, study, claim.trial, everything=everything)
+        drawing = self._drawn(claim)
         self.ledger.keep(claim, drawing, {})
         result = self._seen(claim, drawing)
         evaluation = result.evaluation
@@ -99,6 +97,32 @@ class Worker:
         if result.state == "complete":
             values = [float(evaluation.objectives[name]) for name in plan.problem.objectives]
         self.ledger.finish(claim, result, values)
+
+    def _drawn(self, claim: Claim) -> Drawing:
+        """Return a candidate that is not known yet, if one comes up in a few draws.
+
+        A known one would give known figures: all meet the same requests.
+        """
+        plan, number = self.plan, claim.trial.number
+        if claim.trial.params:  # an earlier attempt had drawn it already
+            return self._draw(claim, claim.trial.user_attrs.get(DRAWS, 0))
+        known = self.ledger.candidates()
+        for again in range(_DRAWS):
+            drawing = self._draw(claim, again)
+            if number < len(plan.problem.starts) or key_of(drawing.candidate) not in known:
+                break
+        return drawing
+
+    def _draw(self, claim: Claim, again: int) -> Drawing:
+        plan = self.plan
+        sampler = sampler_for(
+            plan.sampler, plan.options.seed, (claim.trial.number, again), plan.population
+        )
+        # A study of its own for each draw: its sampler, and a fresh look at the others.
+        study = optuna.load_study(study_name=plan.name, storage=self.store.storage, sampler=sampler)
+        everything = SAMPLERS[plan.sampler].genetic
+        drawing = draw(plan.problem, study, claim.trial, everything=everything)
+        return replace(drawing, again=again)
 
     def _seen(self, claim: Claim, drawing: Drawing) -> FinishedTrial:
         """Return what becomes of a candidate, seen on more and more of the traffic."""

@@ -1,0 +1,148 @@
+"""`twin search`: what it writes, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from twin.cli.app import app
+from twin.cli.running import run
+from twin.load import load_policy, load_scenario
+from twin.search.output import FILES
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = ("chat-h100", "--set", "workload.num_requests=40", "--set", "workload.arrivals.rate=30")
+
+
+@pytest.fixture
+def twin(capsys, tmp_path, monkeypatch):
+    """Run `twin search` in an empty folder; returns (stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, code=0):
+        assert run(app, ["search", *arguments]) == code
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return call
+
+
+def test_it_writes_its_files_and_the_scenario_among_them_runs(twin, tmp_path):
+    out, err = twin(*SMALL, "--trials", "12", "--out", "o", "--seeds", "2", "--json", "s.json")
+    assert err == ""
+    assert "Report: o/report.html" in out
+    assert {p.name for p in (tmp_path / "o").iterdir()} == {*FILES, "study.journal"}
+    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
+    assert summary == json.loads((tmp_path / "s.json").read_text())
+    assert summary["counts"]["trials"] == 12
+    assert summary["study"] | {"name": ""} == {
+        "name": "", "sampler": "tpe", "seed": 0, "halving": True, "population": None,
+        "where": "o/study.journal",
+    }  # fmt: skip
+    recommended = load_scenario("o/scenario.yaml")
+    assert recommended.file.policy == load_policy("o/policy.yaml")
+    for key, value in summary["candidate"].items():
+        node = yaml.safe_load((tmp_path / "o" / "scenario.yaml").read_text())
+        for part in key.split("."):
+            node = node[part]
+        assert node == value
+    trials = pq.read_table("o/trials.parquet")
+    assert trials["trial"].to_pylist() == list(range(12))
+    assert set(trials["state"].to_pylist()) <= {"complete", "pruned", "infeasible"}
+    assert {"goodput_per_gpu_hour", "violation.ttft_s", "policy.max_num_seqs"} <= set(
+        trials.column_names
+    )
+    assert trials["policy.max_num_seqs"][0].as_py() is None  # the first is the default
+
+
+def test_the_same_command_again_gives_the_same_answer(twin, tmp_path):
+    command = (*SMALL, "--trials", "8", "--seeds", "2", "-q", "--knob", "policy.max_num_seqs")
+    twin(*command, "--out", "one")
+    first = {name: (tmp_path / "one" / name).read_bytes() for name in FILES}
+    journal = (tmp_path / "one" / "study.journal").read_bytes()
+    twin(*command, "--out", "one")
+    assert {name: (tmp_path / "one" / name).read_bytes() for name in FILES} == first
+    assert (tmp_path / "one" / "study.journal").read_bytes() == journal
+
+
+def test_nothing_feasible_is_one_line_and_code_1(twin, tmp_path):
+    impossible = ("--set", "slo.ttft_s=0.0001", "--trials", "7", "--out", "o")
+    out, err = twin(*SMALL, *impossible, code=1)
+    assert out == ""
+    assert err.startswith("error: none of 7 candidates keeps every limit: breaks ttft_s (")
+    assert err.count("\n") == 1
+    assert [p.name for p in (tmp_path / "o").iterdir()] == ["study.journal"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--seeds", "1"), "--seeds: 1 is too few for an interval; give 2 or more"),
+        (("--sampler", "tpe2"), "unknown sampler 'tpe2'; did you mean 'tpe'?"),
+        (("--objective", "p99"), "unknown objective 'p99'"),
+        (("--engine", "sglang"), "what sglang can do is asked for"),
+        (("--gpus", "0"), "a budget of 0 GPUs; give at least 1"),
+        (("--storage", "nowhere"), "--storage nowhere: is no URL"),
+        (
+            ("--objective", "p99_ttft_s", "--objective", "p99_itl_s", "--halving"),
+            "--halving: goes with one objective only",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(twin, tmp_path, arguments, message):
+    _, err = twin(*SMALL, "--out", "o", *arguments, code=2)
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_ray_that_is_not_installed_is_one_line(twin, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    _, err = twin(*SMALL, "--out", "o", "--trials", "6", "--ray", "auto", code=2)
+    assert err == "error: --ray: ray is not installed; pip install 'servetwin[distributed]'\n"
+
+
+def test_a_password_does_not_reach_the_report(monkeypatch):
+    from twin.cli.search import _command
+
+    words = ["search", "s.yaml", "--storage", "postgresql://me:secret@host/db"]
+    monkeypatch.setattr(sys, "argv", ["twin", *words])
+    assert _command() == "twin search s.yaml --storage 'postgresql://me:***@host/db'"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path, number, code):
+    command = [
+        sys.executable, "-c", "from twin.cli import main; main()", "search", *SMALL,
+        "--trials", "3000", "--no-halving", "--out", str(tmp_path / "o"),
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A parent that ignores SIGINT, as shells make background jobs do, would hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    journal, deadline = tmp_path / "o" / "study.journal", time.monotonic() + 60
+    while not (journal.exists() and b'"state":1' in journal.read_bytes()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert out == b""
+    words = err.decode()
+    assert words.startswith("error: stopped after ")
+    assert words.endswith("study.journal keeps; the same command goes on from there\n")
+    assert words.count("\n") == 1
+    assert [p.name for p in (tmp_path / "o").iterdir()] == ["study.journal"]
