@@ -4,6 +4,8 @@ This process alone reads and writes the study, so nodes need neither the journal
 What they need is servetwin and the files that the scenario names, under the same paths.
 """
 
+import signal
+import socket
 import threading
 from typing import Any
 
@@ -18,6 +20,7 @@ from twin.search.study.storage import Store
 from twin.search.study.worker import Evaluates, Plan, Worker
 
 _LOOK_S = 0.25
+_CONNECT_S = 10.0
 
 
 class RemoteEvaluator:
@@ -64,16 +67,35 @@ def _connected(address: str) -> Any:
         raise InputError(
             "ray is not installed", where="--ray", remedy="pip install 'servetwin[distributed]'"
         ) from None
+    _check_listens(address)
+    before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address=address, logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError, OSError, AssertionError) as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(
-            f"no Ray cluster can be reached: {lines[0]}",
-            where=f"--ray {address}",
-            remedy="start one (ray start --head), or check the address",
-        ) from None
+        raise _unreachable(address, error) from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)  # Ray's own would end us without giving trials back
     return ray
+
+
+def _check_listens(address: str) -> None:
+    """Refuse an address where nothing listens; Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        return  # a name, such as auto, which Ray knows
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, error) from None
+
+
+def _unreachable(address: str, error: BaseException) -> InputError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return InputError(
+        f"no Ray cluster can be reached: {lines[0]}",
+        where=f"--ray {address}",
+        remedy="start one (ray start --head), or check the address",
+    )
 
 
 def _check_ready(ray: Any, actors: list[Any]) -> None:
