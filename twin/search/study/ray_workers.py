@@ -65,7 +65,7 @@ def _connected(address: str) -> Any:
         import ray
     except ImportError:
         raise InputError(
-            "ray is not installed", where="--ray", remedy="pip install 'servetwin[distributed]'"
+            "ray is not installed", where="--ray", remedy="pip install -e '.[distributed]'"
         ) from None
     _check_listens(address)
     before = signal.getsignal(signal.SIGTERM)

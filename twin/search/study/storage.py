@@ -103,7 +103,7 @@ def _postgres(url: str, study: str) -> Store:
         raise InputError(
             "PostgreSQL needs psycopg, which is not installed",
             where=named(url),
-            remedy="pip install 'servetwin[distributed]'",
+            remedy="pip install -e '.[distributed]'",
         ) from None
     rest = url.partition("://")[2]
     try:
