@@ -106,7 +106,7 @@ def test_bad_input_is_one_line_and_code_2(twin, tmp_path, arguments, message):
 def test_ray_that_is_not_installed_is_one_line(twin, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     _, err = twin(*SMALL, "--out", "o", "--trials", "6", "--ray", "auto", code=2)
-    assert err == "error: --ray: ray is not installed; pip install 'servetwin[distributed]'\n"
+    assert err == "error: --ray: ray is not installed; pip install -e '.[distributed]'\n"
 
 
 def test_a_password_does_not_reach_the_report(monkeypatch):
