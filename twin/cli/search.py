@@ -78,6 +78,7 @@ def search_command(
 
     check_writable(json_file, out, inputs=[scenario])
     check_distinct({"--out": out, "--json": json_file})
+    _spare_study(out, json_file)
     if seeds < 2:
         _refuse(f"{seeds} is too few for an interval", "--seeds", "give 2 or more")
     console = console_for(json_file)
@@ -169,6 +170,15 @@ def _tell(
     emit_json(summary, json_file)
 
 
+def _spare_study(out: str, json_file: str | None) -> None:
+    """Refuse `--json` onto a file that the search itself writes, its trials above all."""
+    from twin.search.output import FILES
+    from twin.search.study.storage import JOURNAL
+
+    for name in (JOURNAL, *FILES):
+        check_distinct({f"--out {out}": str(Path(out) / name), "--json": json_file})
+
+
 def _refuse(problem: str, where: str, remedy: str) -> None:
     from twin.errors import InputError
 
@@ -177,9 +187,9 @@ def _refuse(problem: str, where: str, remedy: str) -> None:
 
 def _command() -> str:
     """Return the command line, any password in it left out."""
-    import re
     import shlex
     import sys
 
-    words = [re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", word) for word in sys.argv[1:]]
-    return shlex.join(["twin", *words])
+    from twin.search.study.storage import without_passwords
+
+    return shlex.join(["twin", *(without_passwords(word) for word in sys.argv[1:])])

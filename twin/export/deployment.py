@@ -1,7 +1,7 @@
 """`Deployment`: what is exported — a scenario, what it is forecast to do, and what a GPU said."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,13 @@ def slug(text: str) -> str:
 def deployment_of(
     scenario: Scenario, origin: str, summary: Mapping[str, Any], verdict: Verdict | None = None
 ) -> Deployment:
-    """Return a scenario, ready to export."""
+    """Return a scenario, ready to export.
+
+    Raises:
+        InputError: two pools' files would have the same name, or as `model_id`.
+    """
     pools = pools_of(scenario)
+    _check_distinct([pool.name for pool in pools], origin)
     parts = tuple(
         Part(
             name=pool.name,
@@ -87,6 +92,19 @@ def deployment_of(
         for pool in pools
     )
     return Deployment(origin, scenario, summary, verdict, parts)
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    taken: dict[str, str] = {}
+    for name in names:
+        other = taken.setdefault(slug(name), name)
+        if other != name:
+            raise InputError(
+                f"pools {other!r} and {name!r} would both be {slug(name)!r} in names of files and "
+                "objects",
+                where=where,
+                remedy="rename one",
+            )
 
 
 def model_id(arch: ModelArch, llm: str) -> str:

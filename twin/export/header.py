@@ -55,9 +55,13 @@ def header(
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return lines as a comment, long ones wrapped."""
+    """Return lines as a comment, long ones wrapped.
+
+    A character that cannot be printed becomes `?`: YAML readers refuse some, terminals obey others.
+    """
     found = []
     for line in lines:
+        line = "".join(c if c.isprintable() or c.isspace() else "?" for c in line)
         inner = "  " if line.startswith(("- ", "  ")) else ""
         wrapped = textwrap.wrap(
             " ".join(line.split()) if not line.startswith("  ") else line,

@@ -38,7 +38,9 @@ class EngineOptions(BaseModel):
             first = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
             message = first["msg"].removeprefix("Value error, ")
-            message = message[:1].lower() + message[1:] + _not_this(place, first["input"])
+            message = message[:1].lower() + message[1:]
+            if first["type"] != "value_error":  # ours say the value themselves
+                message += _not_this(place, first["input"])
             raise InputError(f"{place}: {message}" if place else message, where=where) from None
 
     def as_dict(self) -> dict[str, Value]:

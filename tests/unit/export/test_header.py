@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.golden.export.cases import BASE, SUMMARY
 from twin.engine import simulate
@@ -133,3 +134,15 @@ def test_comments_hold_whatever_a_scenario_says() -> None:
     text = comment(["one\nmodel: evil", "- two " + "word " * 60, "", "three"])
     assert all(line.startswith("#") for line in text.splitlines())
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_comments_hold_no_character_that_readers_refuse() -> None:
+    text = comment(["red \x1b[31m", "- \x00\x7f\ud800\x85\u202e", "  naïve 模型"])
+    assert yaml.safe_load(text + "a: 1\n") == {"a": 1}
+    assert "naïve 模型" in text
+
+
+def test_pools_whose_files_would_be_one_are_refused(tmp_path: Path) -> None:
+    cluster = {"pools": [{"name": "a b"}, {"name": "A-b"}]}
+    with pytest.raises(InputError, match="pools 'a b' and 'A-b' would both be 'a-b'"):
+        export("chat-h100", "kubernetes", {"workload.num_requests": 5, "cluster": cluster})

@@ -1,10 +1,12 @@
 """Running configurations, in the forms that people have them."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -283,3 +285,42 @@ def test_deep_and_hostile_files_end_in_one_line() -> None:
     for text in ("[" * 5000, "{a: " * 3000, "a: &x [*x]\n", "a: !!python/object:os.system x\n"):
         with pytest.raises(InputError):
             read(text)
+
+
+@pytest.mark.parametrize("options", ["--max-num-seqs 64", "--no-enable-prefix-caching", "-tp 2"])
+def test_the_model_may_follow_options(options: str) -> None:
+    assert read(f"vllm serve {options} {MODEL} --seed 1").model == MODEL
+
+
+@pytest.mark.parametrize("word", ["false", "True"])
+def test_a_flag_with_a_value_is_refused_not_turned_on(word: str) -> None:
+    with pytest.raises(InputError, match="enable-prefix-caching takes no value") as refused:
+        read(f"vllm serve {MODEL} --enable-prefix-caching {word}")
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("value", [["fp8"], {"a": 1}])
+def test_a_quantization_that_is_no_name_is_one_line(value: Any) -> None:
+    text = json.dumps({"model": MODEL, "max-num-seqs": 8, "quantization": value})
+    with pytest.raises(InputError, match="quantization"):
+        imported(read(text))
+
+
+def test_unknown_names_are_shown_as_short_plain_text() -> None:
+    found = imported(read(f"vllm serve {MODEL} '--a\x1b[31m' 1 --{'x' * 500} 2"))
+    assert "\x1b" not in found.text
+    assert "x" * 81 not in found.text
+    assert yaml.safe_load(found.text)["llm"] == found.file.llm
+
+
+def test_an_endless_word_is_not_taken_apart_for_minutes() -> None:
+    started = time.process_time()
+    with pytest.raises(InputError):
+        imported(read(f"vllm serve {MODEL} --max-num-seqs '{'8' * 2_000_000}'"))
+    assert time.process_time() - started < 10
+
+
+def test_a_value_is_told_once() -> None:
+    text = f"model: {MODEL}\nkv_cache_config: {{tokens_per_block: 48}}\n"
+    with pytest.raises(InputError, match=r"48 is no power of two$"):
+        imported(read(text, "trtllm"))

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from twin.errors import InputError
 from twin.export.options import Value
 from twin.export.reading.names import own_name
-from twin.export.reading.values import takes_no_value
+from twin.export.reading.values import takes_no_value, takes_one_value
 
 _MODULES = {
     "vllm.entrypoints.openai.api_server": "vllm",
@@ -23,6 +24,10 @@ _PROGRAMS = {("vllm", "serve"): "vllm", ("sglang", "serve"): "sglang"}
 _IMAGES = re.compile(r"(?:^|/)(vllm-openai|sglang|tensorrt-llm/release)(?::v?([\w.-]+))?$")
 _IMAGE_ENGINES = {"vllm-openai": "vllm", "sglang": "sglang", "tensorrt-llm/release": "trtllm"}
 _ENDS = {"&&", "||", "|", ";", "&", ">", ">>", "<"}
+_MODEL_ANYWHERE = ("vllm", "trtllm")
+"""Engines whose command takes the model's name after options as well."""
+_LONGEST = 2**18
+"""Characters of a line that is taken apart by a shell's rules; Linux takes no longer argument."""
 _LEVEL = re.compile(r"-O=?\w+")
 _NUMBERED = re.compile(r"\d+\.\d+")
 
@@ -53,6 +58,8 @@ def shell_words(text: str) -> list[str]:
 
 
 def _split(line: str) -> list[str]:
+    if len(line) > _LONGEST:  # would take minutes: its time grows with the square
+        return line.split()
     try:
         return shlex.split(line, comments=True)
     except ValueError:  # an open quote
@@ -113,15 +120,19 @@ def _until_end(words: Sequence[str]) -> tuple[str, ...]:
 def arguments(engine: str, words: Sequence[str]) -> Iterator[tuple[str, Value]]:
     """Yield (option as the engine spells it, its value) of a server's words.
 
-    A word before all options is the model. Flags yield true or false, several values a list.
+    A word that belongs to no option is the model. Flags yield true or false, several values a list.
+
+    Raises:
+        InputError: a flag is followed by true or false, which no engine takes.
     """
-    at = 0
+    at, named = 0, False
     while at < len(words):
         word = words[at]
         at += 1
         if not _is_option(word):
-            if at == 1:
+            if not named and (at == 1 or engine in _MODEL_ANYWHERE):
                 yield "model", word
+                named = True
             continue
         if engine == "vllm" and _LEVEL.fullmatch(word):  # -O3
             word = f"--optimization-level={word[2:].lstrip('=')}"
@@ -129,12 +140,23 @@ def arguments(engine: str, words: Sequence[str]) -> Iterator[tuple[str, Value]]:
         name, given = own_name(engine, name), [value] if equals else []
         off = name.startswith("no-") and takes_no_value(engine, name[3:])
         if off or (takes_no_value(engine, name) and not equals):
+            _check_bare(name, words[at] if at < len(words) else "")
             yield (name[3:], False) if off else (name, True)
             continue
-        while not equals and at < len(words) and not _is_option(words[at]):
+        most = 1 if takes_one_value(engine, name) else len(words)
+        while not equals and at < len(words) and len(given) < most and not _is_option(words[at]):
             given.append(words[at])
             at += 1
         yield name, given[0] if len(given) == 1 else given or True
+
+
+def _check_bare(flag: str, following: str) -> None:
+    if following.lower() in ("true", "false"):
+        raise InputError(
+            f"--{flag} takes no value, not {following!r} either",
+            where="command line",
+            remedy=f"write --{flag} alone to turn it on",
+        )
 
 
 def _is_option(word: str) -> bool:

@@ -44,6 +44,9 @@ ALIASES: dict[str, dict[str, str]] = {
 }
 """Further spellings of options that are simulated."""
 
+_SHOWN = 80
+"""Characters of an unknown name that are shown."""
+
 FILES = ("config", "extra_llm_api_options", "extra-engine-args", "extra_engine_args")
 """Options that name a YAML file with more of them."""
 
@@ -74,6 +77,12 @@ def simulated_names(engine: str) -> frozenset[str]:
         names.add(label)
         names |= {f"{label}.{f.alias or n}" for a in inner for n, f in a.model_fields.items()}
     return frozenset(names)
+
+
+def printable(name: str) -> str:
+    """Return a name that no engine has as one short line of text that can be shown."""
+    plain = "".join(c if c.isprintable() else " " for c in name)
+    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}..."
 
 
 def meant(engine: str, name: str) -> str:

@@ -112,7 +112,7 @@ def _told(given: Given, notes: list[str]) -> dict[str, Value]:
     """Return the options that count; what only repeats a default or a checkpoint goes."""
     options = dict(given.options)
     method = options.get("quantization")
-    if method in _OF_CHECKPOINTS:
+    if isinstance(method, str) and method in _OF_CHECKPOINTS:
         del options["quantization"]
         notes.append(f"quantization {method} is taken from the checkpoint.")
     if options.get("max-model-len") in ("auto", -1):

@@ -9,7 +9,14 @@ from twin.export.engines.rows import flatten
 from twin.export.options import Value
 from twin.export.reading.command_line import Server, arguments, find_server, shell_words
 from twin.export.reading.given import Given
-from twin.export.reading.names import FILES, known_names, meant, own_name, simulated_names
+from twin.export.reading.names import (
+    FILES,
+    known_names,
+    meant,
+    own_name,
+    printable,
+    simulated_names,
+)
 from twin.export.reading.values import json_mapping, typed
 from twin.load.documents import parse_yaml, parse_yaml_documents
 
@@ -147,7 +154,7 @@ def _given(engine: str, pairs: Pairs) -> Given:
         elif name.startswith("no-") and name[3:] in known:
             passed_over[name[3:]] = None
         else:
-            unknown[name] = meant(engine, name)
+            unknown[printable(name)] = meant(engine, name)
     return Given(
         engine=engine,
         model=model,

@@ -18,7 +18,8 @@ from twin.search.study.postgres_locks import PostgresLocks
 JOURNAL = "study.journal"
 _LOCKS = ".locks"
 _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")
-_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
+_PASSWORD = re.compile(r"(://[^:/@]*:)(.*)(?=@)|([?&]\w*password=)([^&]*)", re.DOTALL)
+"""Up to the last @: a password that should have been percent-encoded is one nevertheless."""
 _CHOICES = "give postgresql://user@host/database or sqlite:///file.db, or leave it out"
 
 
@@ -54,7 +55,10 @@ def open_store(url: str | None, out: Path, study: str) -> Store:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if url is None:
         return _journal(out)
-    scheme = urlsplit(url).scheme
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:  # a bracket of an IPv6 address that stays open
+        scheme = ""
     if scheme in _POSTGRES:
         return _postgres(url, study)
     if scheme == "sqlite":
@@ -65,8 +69,12 @@ def open_store(url: str | None, out: Path, study: str) -> Store:
 
 def named(url: str) -> str:
     """Return how messages name `--storage URL`: without its password."""
-    shown = _PASSWORD.sub(r"\1***@", url)
-    return f"--storage {shown}"
+    return f"--storage {without_passwords(url)}"
+
+
+def without_passwords(text: str) -> str:
+    """Return a URL, or a word with one in it, each password in it as `***`."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[3]}***", text)
 
 
 def _journal(out: Path) -> Store:
@@ -81,7 +89,7 @@ def _journal(out: Path) -> Store:
         storage = JournalStorage(file)
     except OSError as error:
         raise _unusable_folder(path, error) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
         raise InputError(
             "is not the journal of a study", where=str(path), remedy="name another folder"
         ) from None
@@ -155,8 +163,12 @@ def _one_line(url: str) -> Iterator[None]:
 
 def _unreachable(url: str, error: object) -> InputError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    told = lines[0].strip()
+    for found in _PASSWORD.finditer(url):
+        password = found[2] or found[4]
+        told = told.replace(password, "***") if password else told
     return InputError(
-        f"cannot be used: {lines[0].strip()}",
+        f"cannot be used: {told}",
         where=named(url),
         remedy="check that it runs, and its host, port, user and database",
     )

@@ -15,6 +15,10 @@ from twin.search.study.storage import open_store
         ("study.db", "--storage study.db: is no URL"),
         ("mysql://me:secret@host/db", r"--storage mysql://me:\*\*\*@host/db: is no database that"),
         ("postgresql://me:secret@127.0.0.1:1/db", "cannot be used: .*refused; check that it runs"),
+        ("postgresql://[::1/db", "is no URL"),
+        ("mysql://me:top/secret@x@host/db", r"mysql://me:\*\*\*@host/db: is no database"),
+        ("mysql://me@host/db?password=secret&a=b", r"db\?password=\*\*\*&a=b: is no database"),
+        ("postgresql://me:the secret@host/db", r"unexpected spaces found in \"\*\*\*\""),
         ("sqlite://", "names no file"),
         ("sqlite:///no/such/folder/x.db", "sqlite:///no/such/folder/x.db: its folder does not"),
     ],
@@ -34,7 +38,7 @@ def test_a_file_that_is_no_database(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.db"]
 
 
-@pytest.mark.parametrize("text", ["junk\n", "[1]\n", '{"a": 1}\n', "3\n"])
+@pytest.mark.parametrize("text", ["junk\n", "[1]\n", '{"a": 1}\n', "3\n", '{"op_code": 99}\n'])
 def test_a_file_that_is_no_journal(tmp_path, text):
     (tmp_path / "study.journal").write_text(text)
     with pytest.raises(InputError, match=r"study.journal: is not the journal of a study"):
