@@ -8,17 +8,22 @@ from typing import Any
 
 from twin.errors import ServetwinError
 
+_INTERRUPTED = 130
+"""What a shell says of a program that ctrl-C ended."""
+
 
 def run(app: Any, arguments: list[str] | None = None) -> int:
     """Run a Typer app and return its exit code."""
     _usable_streams()
     try:
         code = app(args=arguments, standalone_mode=False)
+        if code == _INTERRUPTED:  # Typer takes a KeyboardInterrupt before we do, and is silent
+            return _fail("stopped", _INTERRUPTED)
         sys.stdout.flush()
     except ServetwinError as error:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _fail("stopped", 130)
+        return _fail("stopped", _INTERRUPTED)
     except BrokenPipeError:
         # The reader went away (`| head`): not an error, but Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

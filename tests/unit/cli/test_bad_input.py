@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from tests.unit.caching.traces import SESSIONS, written
 from twin.cli.app import app
@@ -383,3 +384,22 @@ def test_a_version_of_countless_digits_names_none(twin):
 )
 def test_flags_are_no_numbers(twin, assignment, says):
     assert_one_line(simulate(twin, assignment), says)
+
+
+def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted = typer.Typer()
+
+    @interrupted.command()
+    def work() -> None:
+        raise KeyboardInterrupt
+
+    assert run(interrupted, []) == 130
+    assert capsys.readouterr().err == "error: stopped\n"
+
+
+@pytest.mark.parametrize("name", ["study.journal", "summary.json"])
+def test_figures_do_not_replace_a_file_of_the_search(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    command = ["search", "chat-h100", "--out", str(tmp_path), "--json", str(tmp_path / name)]
+    assert run(app, [*command, "--trials", "2", "--set", "workload.num_requests=9", "-q"]) == 2
+    assert (tmp_path / name).read_text() == ""
