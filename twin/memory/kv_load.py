@@ -40,7 +40,11 @@ def own_load(result: SimulationResult) -> OwnLoad:
     requests, steps = result.requests, result.steps
     answered = requests.output_tokens > 0
     decoding = steps.decode_tokens > 0
-    if not answered.any() or not decoding.any():
+    if not answered.any():
+        raise InputError(
+            "no request was served", where="workload", remedy="see twin simulate for why"
+        )
+    if not decoding.any():
         raise InputError("nothing was decoded", where="workload", remedy="ask for longer answers")
     prompts, outputs = requests.prompt_tokens[answered], requests.output_tokens[answered]
     seqs = np.average(steps.decode_tokens[decoding], weights=steps.busy_s[decoding])

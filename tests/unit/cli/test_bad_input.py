@@ -184,6 +184,26 @@ def test_one_line_of_200_megabytes(twin, tmp_path):
         (("kv-dtype", "chat-h100", "--dtype", "auto"), "is 16 bits"),
         (("kv-dtype", "chat-h100", "--set", "policy.kv_cache_dtype=fp8"), "use --dtype"),
         (("kv-dtype", "summarisation-a100", "--dtype", "fp8_per_token_head"), "8.9"),
+        (
+            (
+                "kv-dtype",
+                "chat-h100",
+                "--set",
+                "cluster={pools: [{replicas: 1, policy: {kv_cache_dtype: fp8}}]}",
+            ),
+            "a pool has a kv_cache_dtype of its own",
+        ),
+        (
+            (
+                "kv-dtype",
+                "chat-h100",
+                "--set",
+                "policy.max_model_len=16",
+                "--set",
+                "workload.num_requests=3",
+            ),
+            "no request was served",
+        ),
         (("memory", "chat-h10"), "did you mean 'chat-h100'?"),
         (("memory", "chat-h100", "--out", "kv.png"), ".html or .svg"),
         (("memory", "chat-h100", "--out", "no/kv.svg"), "folder does not exist"),
