@@ -113,6 +113,10 @@ class RememberingCostModel:
         self.base = base
         self._known: dict[Op, OpCost] = {}
 
+    def __len__(self) -> int:
+        """Return how many prices are remembered."""
+        return len(self._known)
+
     def cost(self, op: Op) -> OpCost:
         """Return the cost of one operation."""
         cost = self._known.get(op)

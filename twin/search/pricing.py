@@ -6,6 +6,9 @@ from hwmodels.scaled import RememberingCostModel
 from twin.engine.engines import EngineCosts, engine_costs
 from twin.scenario import Scenario
 
+MOST_PRICES = 250_000
+"""About 300 MB. Beyond it memory begins anew: a long search would fill the machine's."""
+
 
 @dataclass(slots=True)
 class Pricing:
@@ -15,6 +18,7 @@ class Pricing:
     """
 
     _costs: dict[bool, EngineCosts] = field(default_factory=dict)
+    _models: dict[bool, RememberingCostModel] = field(default_factory=dict)
 
     def of(self, scenario: Scenario) -> EngineCosts | None:
         """Return the costs to simulate a candidate with; None: those that it would have itself.
@@ -27,8 +31,8 @@ class Pricing:
         if scenario.layer_profile is not None or scenario.pools or not file.kv_layout.costs_nothing:
             return None
         eager = file.policy.enforce_eager
-        if eager not in self._costs:
+        if eager not in self._costs or len(self._models[eager]) > MOST_PRICES:
             costs = engine_costs(scenario)
-            model = RememberingCostModel(costs.cost_model)
+            model = self._models[eager] = RememberingCostModel(costs.cost_model)
             self._costs[eager] = EngineCosts(costs.host, model)
         return self._costs[eager]
