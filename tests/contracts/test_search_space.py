@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from twin.llm.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS
 from twin.load.inputs import read_inputs
 from twin.load.resolve import resolve_with
 from twin.load.scenario_file import read_scenario_file
@@ -14,7 +15,6 @@ from twin.search.candidates import value_in
 from twin.search.defaults import defaults_of
 from twin.search.domains import values_of
 from twin.search.knob import Choices
-from twin.search.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS
 from twin.search.space import SPACE
 
 ROWS = {knob.key: knob for knob in SPACE}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.properties.effort import examples
 from tests.unit.search.problems import problem
 from twin.errors import InputError
+from twin.llm.quality import kv_error, weight_error
 from twin.search.candidates import gpus_of
 from twin.search.domains import values_of
 from twin.search.evaluate import Evaluator
@@ -17,7 +18,6 @@ from twin.search.feasibility import check
 from twin.search.objectives import OBJECTIVES
 from twin.search.problem import Limits
 from twin.search.proposal import has_effect, propose, suggested, value_at
-from twin.search.quality import kv_error, weight_error
 
 TINY = {
     "workload.num_requests": 12,

@@ -96,6 +96,8 @@ def search_command(
     study = _study(problem, options, quiet)
     report = _judged(problem, study, seeds, Path(out), quiet)
     _tell(report, study, options, console, quiet, json_file)
+    if report.judgement.best is None:
+        raise typer.Exit(1)
 
 
 def _problem(
@@ -138,8 +140,8 @@ def _judged(
     from twin.search.judging.conclude import conclude
     from twin.search.study.infeasible import NothingFeasibleError
 
-    if not any(trial.state == "complete" and trial.evaluation.meets for trial in study.trials):
-        raise NothingFeasibleError(study)
+    if not any(trial.state == "complete" for trial in study.trials):
+        raise NothingFeasibleError(study)  # nothing that a report could show
     with shown_step(quiet) as step:
         return conclude(problem, study.trials, out, seeds=seeds, command=_command(), progress=step)
 

@@ -8,6 +8,7 @@ from twin import __version__
 from twin.export.deployment import Deployment, Part
 from twin.export.engines.config import EngineConfig, EngineFormat
 from twin.forecast_error import forecast_error
+from twin.llm.quality import caveats
 from twin.units import format_seconds
 from twin.validation import content_digest
 
@@ -159,6 +160,8 @@ def scenario_caveats(deployment: Deployment) -> list[str]:
             "differ."
         )
     found += [f"Of the forecast: {note}" for note in deployment.scenario.notes]
+    policy = deployment.scenario.file.policy
+    found += caveats(policy.kv_cache_dtype, policy.quantization)
     return found
 
 

@@ -107,6 +107,8 @@ def advise(plain: Run, other: Run) -> KvAdvice:
     pressures = pressure_of(plain.figures), pressure_of(other.figures)
     forecast = forecast_error(experts=plain.scenario.arch.moe is not None)
     verdict, sure, reasons = _judged(own, forecast, *pressures)
+    if sure == "sure" and not after.measured:
+        sure = "likely"  # a price borrowed from another GPU or dtype carries no more
     return KvAdvice(
         name=plain.scenario.file.name,
         llm=plain.scenario.arch.name,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from hwmodels.gpus import GPUS
 from twin.errors import InputError
+from twin.llm.quality import kv_error, weight_error
 from twin.scenario import ScenarioFile
 from twin.search.candidates import file_of, gpus_of, value_in
 from twin.search.knob import Candidate
 from twin.search.problem import SearchProblem
-from twin.search.quality import kv_error, weight_error
 
 _Check = Callable[[SearchProblem, ScenarioFile], str | None]
 

@@ -7,13 +7,13 @@ from hwmodels.links import LINKS
 from hwmodels.spec import GpuSpec
 from twin.llm.arch import ModelArch
 from twin.llm.parallelism import tp_divides
+from twin.llm.quality import kv_error, weight_error
 from twin.llm.quantization import kv_dtype_refusal
 from twin.scenario import ScenarioFile
 from twin.search.candidates import value_in
 from twin.search.domains import values_of
 from twin.search.knob import Choices, Domain, Knob, Powers, Span, Value
 from twin.search.problem import Limits
-from twin.search.quality import kv_error, weight_error
 
 ANY = "any"
 KV, WEIGHTS = "policy.kv_cache_dtype", "policy.quantization"

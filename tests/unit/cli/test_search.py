@@ -72,13 +72,14 @@ def test_the_same_command_again_gives_the_same_answer(twin, tmp_path):
     assert (tmp_path / "one" / "study.journal").read_bytes() == journal
 
 
-def test_nothing_feasible_is_one_line_and_code_1(twin, tmp_path):
+def test_where_nothing_fits_the_closest_is_named_and_the_code_is_1(twin, tmp_path):
     impossible = ("--set", "slo.ttft_s=0.0001", "--trials", "7", "--out", "o")
-    out, err = twin(*SMALL, *impossible, code=1)
-    assert out == ""
-    assert err.startswith("error: none of 7 candidates keeps every limit: breaks ttft_s (")
-    assert err.count("\n") == 1
-    assert [p.name for p in (tmp_path / "o").iterdir()] == ["study.journal"]
+    out, _ = twin(*SMALL, *impossible, code=1)
+    told = " ".join(out.split())
+    assert "No candidate keeps the constraints; the closest (" in told
+    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
+    assert summary["decision"] == "nothing keeps the constraints"
+    assert {p.name for p in (tmp_path / "o").iterdir()} == {"study.journal", *FILES}
 
 
 @pytest.mark.parametrize(

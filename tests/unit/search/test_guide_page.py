@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from twin.llm.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS
 from twin.search.objectives import OBJECTIVES
-from twin.search.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS
 from twin.search.space import SPACE
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "search_space.md"

@@ -43,7 +43,9 @@ def binding(summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Binding:
         inputs: its scenario, the engine's defaults filled in.
 
     Requests that wait while blocks are used up wait for KV; those that wait at the cap on
-    running requests wait for it; else what bounds most GPU time binds, if the GPU is busy.
+    running requests wait for it. Where nothing waits, an open loop's throughput is what arrives,
+    however busy the GPU: a batch is as large as its requests. Else what bounds most GPU time
+    binds.
     """
     usage, running, waiting = (summary[k] for k in ("kv_cache_usage", "running", "waiting"))
     shares = {k: v for k, v in summary["time_by_bound"].items() if v}
@@ -66,15 +68,23 @@ def binding(summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Binding:
             f"max_num_seqs of {count(cap)} binds: {significant(waiting['mean'])} requests wait on "
             f"average with {percent(peak)} of the KV blocks in use at the peak. {steps}"
         )
-    elif busy < BUSY and not queues:
+    elif not queues and (busy < BUSY or not _waits_for_answers(inputs)):
         what = "arrivals"
         sentence = (
-            f"Nothing binds but arrivals: the GPU is busy {percent(busy)} of the time. {steps}"
+            "Nothing waits, so throughput is what arrives: on average "
+            f"{significant(running['mean'])} requests run, KV peaks at {percent(peak)}. {steps}"
         )
     else:
         what = _NAMES[max(shares, key=lambda key: shares[key])] if shares else "arrivals"
         sentence = f"The GPU binds, busy {percent(busy)} of the time. {steps}"
     return Binding(what, sentence, shares, _figures(summary))
+
+
+def _waits_for_answers(inputs: Mapping[str, Any]) -> bool:
+    """Whether faster answers bring more requests."""
+    workload = inputs.get("workload") or {}
+    next_turn = (workload.get("next_turn") or {}).get("kind")
+    return workload.get("kind") == "closed_loop" or next_turn == "after_answer"
 
 
 def _figures(summary: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

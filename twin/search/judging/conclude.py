@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from twin.llm.quality import caveats
 from twin.load.inputs import find_arch
 from twin.search.candidates import file_of
 from twin.search.evaluate import Evaluator
@@ -60,9 +61,17 @@ def conclude(
         hardware=hardware_word(file_of(problem, judgement.candidate).policy, out / SCENARIO_FILE),
         title=problem.file.name,
         command=command,
-        notes=_notes(judgement, runs),
+        notes=(*_answers(problem, judgement), *_notes(judgement, runs)),
         pruned=len(trials) - len(whole),
     )
+
+
+def _answers(problem: SearchProblem, judgement: Judgement) -> tuple[str, ...]:
+    """Return what the number formats of a recommended policy may do to answers."""
+    if not judgement.candidate:
+        return ()
+    policy = file_of(problem, judgement.candidate).policy
+    return caveats(policy.kv_cache_dtype, policy.quantization)
 
 
 def _notes(judgement: Judgement, runs: Runs) -> tuple[str, ...]:

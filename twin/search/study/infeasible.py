@@ -1,4 +1,4 @@
-"""What to say when no candidate keeps every limit."""
+"""What to say when no candidate could be simulated."""
 
 import re
 
@@ -9,7 +9,7 @@ _SHOWN = 3
 
 
 class NothingFeasibleError(ServetwinError):
-    """A search has ended, and no candidate of it keeps every limit: a result, not bad input.
+    """A search has ended, and no candidate of it could be simulated: a result, not bad input.
 
     Args:
         study: whose trials say why, the commonest reason first.
@@ -24,6 +24,6 @@ class NothingFeasibleError(ServetwinError):
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         told = "; ".join(f"{reason} ({count})" for reason, count in order[:_SHOWN])
         super().__init__(
-            f"none of {len(study.trials)} candidates keeps every limit: {told}; "
-            "loosen the SLO, raise --gpus or free more knobs"
+            f"none of {len(study.trials)} candidates could be simulated: {told}; "
+            "raise --gpus or free more knobs"
         )

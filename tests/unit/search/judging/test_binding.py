@@ -8,7 +8,7 @@ from twin.load import load_scenario
 from twin.report.metrics import summarise
 from twin.search.judging.binding import BUSY, FULL, binding
 
-INPUTS = {"policy": {"max_num_seqs": 20}}
+INPUTS = {"policy": {"max_num_seqs": 20}, "workload": {"kind": "closed_loop"}}
 
 
 def bound(**changes):
@@ -33,6 +33,13 @@ def bound(**changes):
 )
 def test_rules(changes, what):
     assert bound(**changes).what == what
+
+
+def test_a_busy_gpu_that_keeps_up_is_bound_by_arrivals():
+    inputs = {**INPUTS, "workload": {"kind": "synthetic"}}
+    found = binding({**SUMMARY, "gpu_busy_share": 1.0}, inputs)
+    assert found.what == "arrivals"
+    assert "throughput is what arrives" in found.sentence
 
 
 def test_a_real_run_out_of_memory():

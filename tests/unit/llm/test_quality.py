@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twin.search.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS, caveats, kv_error, weight_error
+from twin.llm.quality import KV_LOSS, LOSSLESS, WEIGHT_LOSS, caveats, kv_error, weight_error
 
 HEAD = 128
 

@@ -1,6 +1,6 @@
 """What quantisation costs in precision, and what is published of what that costs in answers.
 
-The errors are floors: those of rounding alone, computed on Gaussian data (`tests/unit/search/
+The errors are floors: those of rounding alone, computed on Gaussian data (`tests/unit/llm/
 test_quality.py` computes them again). Keys and weights of real networks have outliers, so that
 their errors are larger, and what an error does to answers differs from network to network.
 """
