@@ -17,7 +17,7 @@ help:
 	@echo "make test    lint, types, import floors and all tests"
 	@echo "make audit   the long checks: whole traces, many seeds (minutes)"
 	@echo "make fuzz    the fast engine against the reference engine on random scenarios"
-	@echo "make bench   timings of this machine, kept in benchmarks/history.csv, and docs/bench/cost.svg"
+	@echo "make bench   timings of this machine, kept in benchmarks/*.csv, and docs/bench/cost.svg"
 	@echo "make conformance  exported files before vLLM's and SGLang's own parsers (own environment, 3 GB)"
 	@echo "make fast    numba, and the engine compiled: large runs take a tenth of the time"
 	@echo "make clean   remove the environment and what was built"
@@ -46,6 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python tests/bench/startup.py
 	$(BIN)/python -m tests.bench.traces
 	$(BIN)/python -m tests.bench.day
+	$(BIN)/python -m tests.bench.search
 	$(BIN)/python -m tests.bench.plot
 
 fast: $(VENV)/.run

@@ -12,7 +12,7 @@ import optuna
 
 from twin.errors import InputError, ServetwinError
 from twin.naming import lookup
-from twin.search.evaluate import Evaluator
+from twin.search.evaluate import Evaluator, prepare
 from twin.search.objectives import OBJECTIVES
 from twin.search.problem import SearchProblem
 from twin.search.study.identity import differences, facts_of, study_name
@@ -181,7 +181,9 @@ def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
         from twin.search.study.ray_workers import run_on_ray
 
         run_on_ray(plan, store, ledger, watch)
-    elif plan.options.workers == 1:
+        return
+    prepare(plan.problem, plan.options.trials - len(ledger.finished()))
+    if plan.options.workers == 1:
         evaluator = Evaluator(plan.problem)
         worker = Worker(
             plan, store, ledger, lambda candidate, share: evaluator.evaluate(candidate, share=share)

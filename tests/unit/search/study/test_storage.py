@@ -48,7 +48,7 @@ def test_a_file_that_is_no_journal(tmp_path, text):
 
 def test_postgresql_without_its_driver(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InputError, match=r"needs psycopg.*pip install 'servetwin\[distributed\]'"):
+    with pytest.raises(InputError, match=r"needs psycopg.*pip install -e '.\[distributed\]'"):
         open_store("postgresql://host/db", tmp_path, "study")
 
 
