@@ -32,11 +32,21 @@ def apply(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = _copy(data)
     if "workload.path" in overrides:
         result = _as_trace(result, overrides)
+    _drop_version_of_another(result, overrides)
     for key, value in overrides.items():
         if names_a_file(key, value):
             value = str(Path(value).absolute())
         _assign(result, key.split("."), value, key)
     return result
+
+
+def _drop_version_of_another(data: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Leave out a file's engine.version where another engine is named: it is not its own."""
+    engine = data.get("engine")
+    if not isinstance(engine, dict) or "engine.version" in overrides:
+        return
+    if overrides.get("engine.name", engine.get("name", "vllm")) != engine.get("name", "vllm"):
+        engine.pop("version", None)
 
 
 def _as_trace(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -237,6 +237,13 @@ def test_a_quantised_checkpoint_without_a_network_of_its_own() -> None:
     assert any("awq_marlin is taken from the checkpoint" in note for note in found.notes)
 
 
+def test_a_relative_of_a_network_is_named_for_the_way_back() -> None:
+    notes = imported(read("vllm serve meta-llama/Llama-3.1-8B-Instruct")).notes
+    assert any("twin export will name meta-llama/Llama-3.1-8B: put your own" in n for n in notes)
+    notes = imported(read("vllm serve meta-llama/Llama-3.1-8B")).notes
+    assert not any("put your own" in note for note in notes)
+
+
 def test_the_gpu_has_to_be_given() -> None:
     with pytest.raises(InputError, match="on which GPU"):
         scenario_of(read(f"vllm serve {MODEL}"), Base(), name="x", where="mine")

@@ -29,6 +29,15 @@ def test_input_is_left_alone_and_missing_parents_are_made():
     assert data == {"policy": {"block_size": 16}}
 
 
+def test_another_engine_does_not_take_the_version_of_the_first():
+    data = {"engine": {"name": "vllm", "version": "0.33.0"}}
+    assert apply(data, {"engine.name": "sglang"}) == {"engine": {"name": "sglang"}}
+    assert apply(data, {"engine.name": "vllm"}) == data
+    both = {"engine.name": "sglang", "engine.version": "0.5.10"}
+    assert apply(data, both) == {"engine": {"name": "sglang", "version": "0.5.10"}}
+    assert data == {"engine": {"name": "vllm", "version": "0.33.0"}}
+
+
 def test_list_positions():
     data = {"stages": [{"rate": 1}, {"rate": 2}]}
     assert apply(data, {"stages.1.rate": 5})["stages"][1]["rate"] == 5

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twin.errors import InputError
+from twin.export.deployment import model_id
 from twin.export.documents import yaml_text
 from twin.export.engines import ENGINE_FORMATS
 from twin.export.engines.rows import nest
@@ -138,6 +139,12 @@ def _llm(given: Given, base: Base, keys: dict[str, Value], notes: list[str]) -> 
     if found is None:
         return None
     if found.name in MODELS:
+        own = model_id(found, found.name)
+        if own != given.model:
+            notes.append(
+                f"{_shown(given.model)} is simulated as {found.name}; twin export will name {own}: "
+                "put your own model back there."
+            )
         return found.name
     plain, _, dtype = found.name.rpartition("-")
     keys.setdefault("policy.quantization", dtype)
