@@ -36,7 +36,6 @@ from twin.search.judging.table import (
     change_rows,
     constraint_rows,
     gain_rows,
-    importance_rows,
     neighbour_rows,
 )
 from twin.search.problem import Limits, SearchProblem
@@ -124,8 +123,6 @@ def figures(report: SearchReport, runs: Mapping[str, Any]) -> str:
         "" if shown is None else table(("limit", "default", "found"), constraint_rows(shown)),
         "All of the held-out part in one run each:",
         table(("", "default", "found"), rows),
-        "What the trials' P99 gap between tokens goes with:",
-        table(("knob", "share", "median by level"), importance_rows(report)[:5]),
         "One knob turned, from the found policy:",
         table(("knob", "value", "gain", "constraints"), near),
         *(f"{name}: {one.sentence}" for name, one in _bindings(report)),

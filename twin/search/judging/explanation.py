@@ -62,7 +62,7 @@ def explain(
     around = judgement.candidate
     if progress is not None:
         progress("turning one knob at a time")
-    near = sensitivity(around, problem.knobs, problem.defaults, runs, objectives, most=most_runs)
+    near = sensitivity(around, problem, runs, objectives, most=most_runs)
     shares = {o.name: tuple(importance(trials, o, problem.defaults)) for o in objectives}
     if progress is not None:
         progress("looking at what binds")

@@ -9,6 +9,8 @@ from twin.search.judging.runs import Runs
 from twin.search.judging.told import value_text
 from twin.search.knob import Candidate, Choices, Knob, Powers, Value
 from twin.search.objectives import Objective
+from twin.search.problem import SearchProblem
+from twin.search.proposal import has_effect, value_at
 
 MOST_RUNS = 36
 """Evaluations at most."""
@@ -39,8 +41,7 @@ class Neighbour:
 
 def sensitivity(
     candidate: Candidate,
-    knobs: Sequence[Knob],
-    defaults: Mapping[str, Value],
+    problem: SearchProblem,
     runs: Runs,
     objectives: Sequence[Objective],
     *,
@@ -50,9 +51,8 @@ def sensitivity(
 
     Args:
         candidate: the policy; `{}`: the default.
-        knobs: what may be turned; those without effect beside the policy's other values are
-            passed over.
-        defaults: what each knob stands at in the default, by key.
+        problem: whose knobs may be turned; those without effect beside the policy's other values
+            are passed over.
         runs: what runs candidates.
         objectives: whose changes are told.
         most: evaluations at most: every knob has its nearest neighbour before any has a second.
@@ -61,9 +61,9 @@ def sensitivity(
     if here.infeasible is not None:
         return []
     queues = {
-        knob.key: neighbours(knob, candidate.get(knob.key, defaults.get(knob.key)))
-        for knob in knobs
-        if _has_effect(knob, candidate, defaults)
+        knob.key: neighbours(knob, value_at(problem, candidate, knob.key))
+        for knob in problem.knobs
+        if has_effect(problem, candidate, knob)
     }
     asked: list[tuple[str, Value]] = []
     for depth in range(max(map(len, queues.values()), default=0)):
@@ -72,7 +72,7 @@ def sensitivity(
     kept = sorted(asked[:most], key=lambda pair: order.index(pair[0]))
     return [
         _neighbour(
-            key, value, here, runs.evaluate(_turned(candidate, key, value, defaults)), objectives
+            key, value, here, runs.evaluate(_turned(candidate, key, value, problem)), objectives
         )
         for key, value in kept
     ]
@@ -96,19 +96,11 @@ def neighbours(knob: Knob, value: Value) -> list[Value]:
     return [x for x in found if x != value]
 
 
-def _has_effect(knob: Knob, candidate: Candidate, defaults: Mapping[str, Value]) -> bool:
-    return all(
-        candidate.get(key, defaults.get(key)) in values for key, values in knob.needs.items()
-    )
-
-
 def _turned(
-    candidate: Candidate, key: str, value: Value, defaults: Mapping[str, Value]
+    candidate: Candidate, key: str, value: Value, problem: SearchProblem
 ) -> dict[str, Value]:
     turned = {name: old for name, old in candidate.items() if name != key}
-    if key in defaults and defaults[key] == value:
-        return turned
-    return {**turned, key: value}
+    return turned if value_at(problem, {}, key) == value else {**turned, key: value}
 
 
 def _neighbour(

@@ -1,8 +1,10 @@
 """Neighbours of a policy."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.unit.search.judging.fake_runs import BUDGET, DEFAULTS, DTYPE, ITL, KNOBS, SEQS, FakeRuns
+from tests.unit.search.judging.fake_runs import BUDGET, DTYPE, ITL, KNOBS, SEQS, FakeRuns, problem
 from twin.search.judging.sensitivity import neighbours, sensitivity
 from twin.search.knob import Choices, Knob, Powers, Span
 from twin.search.objectives import OBJECTIVES
@@ -40,7 +42,8 @@ def formula(candidate, part):
 
 def run(candidate, knobs=KNOBS, runs=None, **more):
     runs = runs or FakeRuns(formula)
-    return sensitivity(candidate, knobs, DEFAULTS, runs, [OBJECTIVES[ITL]], **more)
+    asked = replace(problem(ITL), knobs=knobs)
+    return sensitivity(candidate, asked, runs, [OBJECTIVES[ITL]], **more)
 
 
 def test_gains_against_the_policy_itself():
@@ -81,6 +84,18 @@ def test_what_breaks_and_what_cannot_be():
     low, high, *_ = run({}, runs=runs)
     assert low.broken == {"ttft_s": 0.2}
     assert (high.infeasible, high.relative) == ("too many", {})
+
+
+def test_what_a_knob_needs_may_be_no_knob():
+    """It then stands as the scenario has it."""
+    chunked = Knob(
+        "policy.watermark", Span(0, 0.1, 0.01), NONE, "", {"policy.enforce_eager": (False,)}
+    )
+    assert [one for one in run({}, (chunked,)) if one.key == chunked.key]
+    eager = Knob(
+        "policy.watermark", Span(0, 0.1, 0.01), NONE, "", {"policy.enforce_eager": (True,)}
+    )
+    assert run({}, (eager,)) == []
 
 
 def test_a_policy_that_cannot_run_has_no_neighbours():
