@@ -356,7 +356,10 @@ def test_capacity_refuses_what_simulate_refuses(twin, options, says):
     ("assignments", "says"),
     [
         (("llm=llama-3.1-8b-fp8", "policy.quantization=none"), "quantization 'none' asked of"),
-        (("engine.name=sglang",), "engine.version: 0.33.0 is a version of vLLM, not of sglang"),
+        (
+            ("engine.name=sglang", "engine.version=0.33.0"),
+            "engine.version: 0.33.0 is a version of vLLM, not of sglang",
+        ),
         (
             ("engine.name=trtllm", "engine.version=1.0.0", "policy.scheduling_policy=priority"),
             "policy.scheduling_policy: TensorRT-LLM has no scheduling_policy priority before 1.4.0",
