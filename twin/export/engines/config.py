@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from twin.cluster import ParallelismSpec
 from twin.export.deployment import Part
 from twin.export.engines.rows import Row, leaves
 from twin.export.options import EngineOptions, Value
@@ -105,6 +106,17 @@ def version_caveat(format_version: str, title: str, part: Part) -> list[str]:
         f"Options are those of {title} {format_version}; the scenario names {version}, which may "
         "lack some or spell them otherwise."
     ]
+
+
+def stated_sizes(spec: ParallelismSpec, names: Mapping[str, str]) -> dict[str, Value]:
+    """Return the options of the kinds of parallelism that are used; names are options by kind."""
+    sizes = {option: getattr(spec, kind) for kind, option in names.items()}
+    return {option: size for option, size in sizes.items() if size != 1}
+
+
+def left_out(simulated: Mapping[str, Value], options: Mapping[str, Value]) -> tuple[str, ...]:
+    """Return `option value` of what was simulated and is not written: the engine's own default."""
+    return tuple(f"{name} {value}" for name, value in simulated.items() if name not in options)
 
 
 def checkpoint_has(part: Part) -> bool:

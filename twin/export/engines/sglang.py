@@ -8,6 +8,8 @@ from twin.export.engines.config import (
     EngineConfig,
     EngineFormat,
     checkpoint_has,
+    left_out,
+    stated_sizes,
     unmapped,
     version_caveat,
 )
@@ -77,7 +79,7 @@ def write(part: Part) -> EngineConfig:
             "SGLang captures prefills in pieces by default (cuda-graph-backend-prefill breakable); "
             "they were simulated as launched one by one."
         )
-    parallel = {_PARALLEL[k]: getattr(spec, k) for k in _PARALLEL if getattr(spec, k) != 1}
+    parallel = stated_sizes(spec, _PARALLEL)
     given = {"model-path": part.model, **parallel, **options}
     checked = SglangOptions.checked(given, f"{file.name} for SGLang")
     caveats += unmapped("sglang", "SGLang", part, carried)
@@ -96,7 +98,7 @@ def _unwritten(part: Part, options: Mapping[str, Value]) -> tuple[str, ...]:
         "schedule-conservativeness": own.schedule_conservativeness,
         "radix-eviction-policy": own.radix_eviction_policy,
     }
-    return tuple(f"{name} {value}" for name, value in simulated.items() if name not in options)
+    return left_out(simulated, options)
 
 
 def read(options: Mapping[str, Value]) -> dict[str, Value]:

@@ -8,6 +8,8 @@ from twin.export.engines.config import (
     EngineConfig,
     EngineFormat,
     checkpoint_has,
+    left_out,
+    stated_sizes,
     unmapped,
     version_caveat,
 )
@@ -75,7 +77,7 @@ def write(part: Part) -> EngineConfig:
             if options.pop(next(r.option for r in ROWS if r.key == f"trtllm.{key}"), None):
                 carried.discard(f"trtllm.{key}")
         options[_GRAPHS] = None
-    parallel = {_PARALLEL[k]: getattr(spec, k) for k in _PARALLEL if getattr(spec, k) != 1}
+    parallel = stated_sizes(spec, _PARALLEL)
     given = {**parallel, **nest(options)}
     checked = TrtllmOptions.checked(given, f"{file.name} for TensorRT-LLM")
     caveats += unmapped("trtllm", "TensorRT-LLM", part, carried)
@@ -93,7 +95,7 @@ def _unwritten(part: Part, options: Mapping[str, Value]) -> tuple[str, ...]:
         "scheduler_config.capacity_scheduler_policy": own.capacity_scheduler_policy,
         "enable_chunked_prefill": str(own.enable_chunked_prefill).lower(),
     }
-    return tuple(f"{name} {value}" for name, value in simulated.items() if name not in options)
+    return left_out(simulated, options)
 
 
 def read(options: Mapping[str, Value]) -> dict[str, Value]:

@@ -10,6 +10,8 @@ from twin.export.engines.config import (
     EngineConfig,
     EngineFormat,
     checkpoint_has,
+    left_out,
+    stated_sizes,
     unmapped,
     version_caveat,
 )
@@ -75,7 +77,7 @@ def write(part: Part) -> EngineConfig:
     if checkpoint_has(part):
         options.pop("quantization", None)
         carried.add("quantization")
-    parallel = {_PARALLEL[k]: getattr(spec, k) for k in _PARALLEL if getattr(spec, k) != 1}
+    parallel = stated_sizes(spec, _PARALLEL)
     if spec.ep > 1 and spec.ep == spec.tp * spec.dp:
         parallel["enable-expert-parallel"] = True
     elif spec.ep > 1:
@@ -101,7 +103,7 @@ def _unwritten(part: Part, options: Mapping[str, Value]) -> tuple[str, ...]:
         "enable-prefix-caching": "true",
         "enable-chunked-prefill": "true",
     }
-    return tuple(f"{name} {value}" for name, value in simulated.items() if name not in options)
+    return left_out(simulated, options)
 
 
 def read(options: Mapping[str, Value]) -> dict[str, Value]:

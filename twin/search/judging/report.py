@@ -69,7 +69,7 @@ class SearchReport:
 
 
 def search_summary(report: SearchReport) -> dict[str, Any]:
-    """Return a search as plain, JSON-ready data; `docs/guide/search.md` has its keys."""
+    """Return a search as plain, JSON-ready data; `docs/guide/search_verdict.md` has its keys."""
     judgement, explanation = report.judgement, report.explanation
     return {
         "schema_version": SEARCH_SCHEMA_VERSION,
