@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from calibrate.accuracy.groups import is_saturated
 from calibrate.accuracy.predict import Prediction
-from twin.report.charts import Chart, Row, rounded, unit_chart
-from twin.report.style import colour, log_axis, log_domain
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import colour, log_axis, log_domain
 
 _BAND_PCT = {"TPOT": 5, "TTFT": 12}
 _WIDEST_PCT = 60.0

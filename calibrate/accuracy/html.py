@@ -8,9 +8,9 @@ from calibrate.accuracy.charts import METRICS, residuals
 from calibrate.accuracy.groups import Errors, Group, groups
 from calibrate.accuracy.report import Judgement, class_groups, unsaturated_groups
 from hwmodels.serving_fits import SERVING_FITS
-from twin.report.charts import Chart
+from twin.report.charts.chart import Chart
+from twin.report.charts.style import themed
 from twin.report.page import STYLE
-from twin.report.style import themed
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _HEAD = (

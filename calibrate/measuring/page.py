@@ -7,7 +7,7 @@ from calibrate.accuracy.html import svg_of
 from calibrate.measuring.session import DRY_RUN
 from calibrate.measuring.summary import PRETENDED
 from hwmodels.profile import HardwareProfile
-from twin.report.charts import Chart
+from twin.report.charts.chart import Chart
 from twin.report.page import STYLE
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

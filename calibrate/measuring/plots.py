@@ -10,8 +10,8 @@ from calibrate.holdout import FAMILIES, price_rows
 from calibrate.measuring.memory_fit import PAGE_BYTES
 from calibrate.measuring.session import DRY_RUN
 from hwmodels.profile import HardwareProfile, Table
-from twin.report.charts import Chart, Row, rounded, unit_chart
-from twin.report.style import Spec, colour, log_axis, log_domain
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import Spec, colour, log_axis, log_domain
 
 _CURVES = 6
 """Most curves of a chart: more can't be told apart."""

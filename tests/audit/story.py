@@ -22,11 +22,12 @@ from tests.audit import records
 from twin.engine import simulate
 from twin.files import write_text
 from twin.recording import RecordingSpec
-from twin.report.charts import Chart, latency_cdf
+from twin.report.charts.chart import Chart
+from twin.report.charts.latency import latency_cdf
+from twin.report.charts.style import themed
 from twin.report.latencies import request_latencies
 from twin.report.metrics import summarise
 from twin.report.numbers import percent, seconds, significant
-from twin.report.style import themed
 from twin.search.evaluate import Evaluator
 from twin.search.judging.conclude import conclude
 from twin.search.judging.page import search_charts

@@ -15,7 +15,7 @@ import vl_convert
 from tests.bench.history import machine
 from twin.engine import simulate
 from twin.load import load_scenario
-from twin.report.style import SCHEMA, colour, themed
+from twin.report.charts.style import SCHEMA, colour, themed
 
 FIGURE = Path(__file__).resolve().parents[2] / "docs" / "bench" / "cost.svg"
 REQUESTS = (5_000, 10_000, 20_000, 50_000)

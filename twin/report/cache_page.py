@@ -12,9 +12,9 @@ from twin.report.cache import (
     rate_cells,
     rate_headings,
 )
-from twin.report.cache_chart import below_chart, rate_chart
+from twin.report.charts.cache import below_chart, rate_chart
+from twin.report.charts.style import themed
 from twin.report.html import escaped, figure, notes_section, page, table
-from twin.report.style import themed
 
 
 def cache_page(found: CacheComparison) -> str:

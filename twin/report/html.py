@@ -9,12 +9,15 @@ from typing import Any
 import yaml
 
 from twin.engine.result import SimulationResult
-from twin.report.charts import Chart, latency_cdf, ttft_over_time
+from twin.report.charts.arrivals import ttft_over_time
+from twin.report.charts.chart import Chart
+from twin.report.charts.latency import latency_cdf
+from twin.report.charts.style import palette_params, theme_config, themed
+from twin.report.charts.timelines import kv_over_time, queue_over_time, steps_over_time
 from twin.report.latencies import PERCENTILES, measured, request_latencies
 from twin.report.numbers import seconds, significant
 from twin.report.page import SCRIPT, STYLE
 from twin.report.slo import read_slo
-from twin.report.style import palette_params, theme_config, themed
 from twin.report.terminal import (
     GROWING,
     LATENCIES,
@@ -23,7 +26,6 @@ from twin.report.terminal import (
     setup_line,
     source_sentence,
 )
-from twin.report.timelines import kv_over_time, queue_over_time, steps_over_time
 from twin.report.verdict import bound_sentence, pretended_line, verdict
 
 MAX_TABLE_ROWS = 40

@@ -10,7 +10,7 @@ from rich.text import Text
 from twin.memory.claims import Claim
 from twin.memory.explanation import MemoryExplanation
 from twin.memory.rows import BYTE_KINDS, MemoryRow
-from twin.report.memory_chart import KIND_TITLES
+from twin.report.charts.memory import KIND_TITLES
 from twin.report.numbers import MISSING, count, percent, significant
 from twin.units import format_bytes
 

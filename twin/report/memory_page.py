@@ -1,6 +1,8 @@
 """The answer of `twin memory` as a page or as a drawing."""
 
 from twin.memory.explanation import MemoryExplanation
+from twin.report.charts.memory import bytes_heat_map
+from twin.report.charts.style import themed
 from twin.report.html import escaped, figure, notes_section, page, table
 from twin.report.memory import (
     SIZE_HEADINGS,
@@ -12,8 +14,6 @@ from twin.report.memory import (
     size_cells,
     step_cells,
 )
-from twin.report.memory_chart import bytes_heat_map
-from twin.report.style import themed
 
 
 def memory_page(found: MemoryExplanation) -> str:

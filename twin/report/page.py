@@ -1,6 +1,6 @@
 """Style and script of the HTML report: constants, with nothing of any run in them."""
 
-from twin.report.style import BACKGROUND, FONT, GRID, INK, PALETTE
+from twin.report.charts.style import BACKGROUND, FONT, GRID, INK, PALETTE
 
 
 def _variables(theme: str) -> str:

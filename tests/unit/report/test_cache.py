@@ -12,8 +12,8 @@ from twin.caching.comparison import compare_policies
 from twin.caching.question import BELADY, CacheQuestion
 from twin.paging.eviction import EVICTION
 from twin.report.cache import cache_csv, print_cache
-from twin.report.cache_chart import _LOOKS, below_chart, rate_chart
 from twin.report.cache_page import cache_page, cache_svg
+from twin.report.charts.cache import _LOOKS, below_chart, rate_chart
 from twin.workload.readers import read_trace
 
 ATTACK = "<script>alert('x')</script>.jsonl"

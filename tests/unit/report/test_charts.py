@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests.unit.report.synthetic import empty_result, toy_result
-from twin.report.charts import MAX_MARKS, latency_cdf, ttft_over_time
+from twin.report.charts.arrivals import ttft_over_time
+from twin.report.charts.chart import MAX_MARKS
+from twin.report.charts.latency import latency_cdf
+from twin.report.charts.style import BACKGROUND, PALETTE, log_domain, log_ticks, themed
+from twin.report.charts.timelines import kv_over_time, queue_over_time, steps_over_time
 from twin.report.html import report_charts
-from twin.report.style import BACKGROUND, PALETTE, log_domain, log_ticks, themed
-from twin.report.timelines import kv_over_time, queue_over_time, steps_over_time
 
 vl_convert = pytest.importorskip("vl_convert")
 

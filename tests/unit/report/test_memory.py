@@ -13,8 +13,8 @@ from twin.load import load_scenario
 from twin.memory.claims import judged_claims
 from twin.memory.explanation import explain
 from twin.memory.rows import BYTE_KINDS
+from twin.report.charts.memory import KIND_TITLES, bytes_heat_map
 from twin.report.memory import print_claims, print_memory
-from twin.report.memory_chart import KIND_TITLES, bytes_heat_map
 from twin.report.memory_page import memory_page, memory_svg
 
 ATTACK = "<script>alert('x')</script>"

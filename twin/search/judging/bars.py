@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from twin.report.charts import Chart, Row, rounded, unit_chart
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import Spec, colour
 from twin.report.numbers import percent
-from twin.report.style import Spec, colour
 from twin.search.judging.confirm import Confirmation
 from twin.search.judging.report import SearchReport
 from twin.search.judging.told import capitalised, title_of, told_gain

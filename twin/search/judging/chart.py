@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from twin.report.charts import Chart, Row, rounded, unit_chart
-from twin.report.style import Spec, colour, log_ticks
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import Spec, colour, log_ticks
 from twin.search.evaluation import Evaluation
 from twin.search.judging.pareto import Tried, better, distinct
 from twin.search.judging.report import SearchReport

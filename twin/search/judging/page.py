@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import yaml
 
-from twin.report.charts import Chart
+from twin.report.charts.chart import Chart
 from twin.report.html import escaped, figure, notes_section, page, table
 from twin.search.judging.bars import gains_chart, importance_chart, sensitivity_chart
 from twin.search.judging.chart import trials_chart

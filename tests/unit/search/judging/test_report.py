@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.unit.search.judging.fake_runs import GOODPUT, ITL, TTFT
 from tests.unit.search.judging.made_up import made_up_runs, report
-from twin.report.style import themed
+from twin.report.charts.style import themed
 from twin.search.judging.page import nested_yaml, search_charts, search_page
 from twin.search.judging.report import search_summary
 from twin.search.judging.table import margin, side_by_side

@@ -3,10 +3,10 @@
 import numpy as np
 
 from twin.engine.result import BOUNDS, Floats, Ints, SimulationResult
-from twin.report.charts import Chart, Row, rounded, unit_chart
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import BASELINE_DASH, SCHEMA, WIDTH, Spec, colour, time_axis
 from twin.report.numbers import count, percent, seconds, significant
 from twin.report.occupancy import Span, binned_mean, hold_seconds, integral_in_bins
-from twin.report.style import BASELINE_DASH, SCHEMA, WIDTH, Spec, colour, time_axis
 
 _STATE_BINS = 400
 _STEP_BINS = 200

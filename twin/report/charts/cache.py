@@ -2,9 +2,9 @@
 
 from twin.caching.comparison import CacheComparison
 from twin.caching.question import BELADY
-from twin.report.charts import Chart, Row, rounded, unit_chart
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import BASELINE_DASH, Spec, colour, log_axis, log_domain
 from twin.report.numbers import percent
-from twin.report.style import BASELINE_DASH, Spec, colour, log_axis, log_domain
 
 _LOOKS = {
     "lru": ("current", "circle"),

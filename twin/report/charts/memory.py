@@ -2,9 +2,9 @@
 
 from twin.memory.explanation import MemoryExplanation
 from twin.memory.rows import BYTE_KINDS
-from twin.report.charts import Chart, Row, rounded, unit_chart
+from twin.report.charts.chart import Chart, Row, rounded, unit_chart
+from twin.report.charts.style import Spec, colour
 from twin.report.numbers import percent
-from twin.report.style import Spec, colour
 
 KIND_TITLES = {
     "useful": "useful KV",
