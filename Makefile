@@ -10,10 +10,11 @@ TORCH ?= torch==2.13.0
 # Processes for the tests: one a core, two on a small machine.
 JOBS ?= 2
 
-.PHONY: help demo test lint unit audit fuzz bench fast conformance capacity-table clean
+.PHONY: help demo app test lint unit audit fuzz bench fast conformance capacity-table clean
 
 help:
 	@echo "make demo    a forecast and its HTML report (makes the environment first)"
+	@echo "make app     the what-if app in a browser, at http://localhost:8501"
 	@echo "make test    lint, types, import floors and all tests"
 	@echo "make audit   the long checks: whole traces, many seeds (minutes)"
 	@echo "make fuzz    the fast engine against the reference engine on random scenarios"
@@ -24,6 +25,9 @@ help:
 
 demo: $(VENV)/.run
 	$(BIN)/twin simulate chat-h100 --out out/demo
+
+app: $(VENV)/.app
+	$(BIN)/twin app
 
 test: lint unit
 
@@ -66,6 +70,11 @@ $(VENV)/bin/python:
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
+
+$(VENV)/.app: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[app,fast]'
+	$(BIN)/python -m twin.engine.compiled
+	@touch $@ $(VENV)/.run
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)

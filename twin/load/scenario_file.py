@@ -44,9 +44,16 @@ def scenario_from(
     Raises:
         InputError: as `load_scenario`.
     """
+    file = scenario_file_from(data, Path(base), overrides)
+    return resolve_scenario(file, Path(base), where=str(data.get("name", "scenario")))
+
+
+def scenario_file_from(
+    data: Mapping[str, Any], base: Path, overrides: Mapping[str, Any] | None = None
+) -> ScenarioFile:
+    """Return the validated file of plain data; see `scenario_from`."""
     where = str(data.get("name", "scenario"))
-    file = _validated(dict(data), Path(base), overrides or {}, where)
-    return resolve_scenario(file, Path(base), where=where)
+    return _validated(dict(data), base, overrides or {}, where)
 
 
 def read_scenario_file(

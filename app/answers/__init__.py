@@ -1,0 +1,1 @@
+"""What the app asks the twin: plain functions, JSON-ready answers, no Streamlit."""

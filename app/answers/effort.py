@@ -1,0 +1,47 @@
+"""How long a forecast is likely to take, to decide whether it may hold up a page."""
+
+import numpy as np
+
+from app.answers.forecast import quickest_engine
+from twin.scenario import Scenario
+
+AT_ONCE_S = 0.8
+"""What takes longer gets a process of its own (the design brief's limit)."""
+
+# Requests a second of one core, measured on chat-h100; long answers and many replicas take longer,
+# which a server learns from the runs it makes (`Pace`).
+_FIRST_GUESS = {"compiled": 5_000.0, "fast": 900.0}
+
+
+class Pace:
+    """Learns how many requests a second are simulated, scenario by scenario."""
+
+    def __init__(self) -> None:
+        self._seconds_a_request: dict[str, float] = {}
+
+    def expected_s(self, key: str, requests: int | None) -> float:
+        """Return the seconds that so many requests are likely to take.
+
+        Args:
+            key: of the scenario that they are of.
+            requests: how many; None: nobody knows, which counts as long.
+        """
+        if requests is None:
+            return float("inf")
+        guess = 1 / _FIRST_GUESS[quickest_engine()]
+        return requests * self._seconds_a_request.get(key, guess)
+
+    def learn(self, key: str, requests: int, seconds: float) -> None:
+        """Remember that so many requests took so many seconds; the slower of two runs counts.
+
+        The first run of a process also loads code, so a later one replaces it where it is quicker.
+        """
+        if requests:
+            self._seconds_a_request[key] = seconds / requests
+
+
+def expected_requests(scenario: Scenario) -> int | None:
+    """Return how many requests a scenario will have; None: that depends on what happens."""
+    seed = np.random.SeedSequence(scenario.file.seed)
+    source = scenario.workload.source(seed, scenario.policy.max_model_len)
+    return source.expected_requests

@@ -1,0 +1,55 @@
+"""`python -m app.answers.worker FOLDER`: answer the question in a folder, and say how far it is."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from app.answers.job import ANSWER, PROBLEM, PROGRESS, QUESTION
+from app.answers.kinds import KINDS, Say
+from twin.errors import ServetwinError
+from twin.files import write_text
+
+_EVERY_S = 0.2
+
+
+def main(folder: Path) -> int:
+    """Answer the question in a folder; return the exit code."""
+    asked = json.loads((folder / QUESTION).read_text())
+    try:
+        answer = KINDS[asked["kind"]](asked["question"], _sayer(folder))
+    except ServetwinError as error:
+        write_text(folder / PROBLEM, str(error))
+        return error.exit_code
+    except MemoryError:
+        write_text(folder / PROBLEM, "out of memory; ask for fewer requests or a shorter window")
+        return 1
+    write_text(folder / ANSWER, json.dumps(answer, default=_plain))
+    return 0
+
+
+def _sayer(folder: Path) -> Say:
+    """Return a callback that writes down how far the work is, a few times a second."""
+    parent, last_s = os.getppid(), 0.0
+
+    def say(done: int, total: int | None, what: str) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s < _EVERY_S:
+            return
+        last_s = now_s
+        if os.getppid() != parent:  # the server is gone: nobody will read an answer
+            sys.exit(1)
+        said = {"done": done, "total": total, "what": what}
+        write_text(folder / PROGRESS, json.dumps(said))
+
+    return say
+
+
+def _plain(value: object) -> object:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""What a user may turn: one table, under the engines' own names."""

@@ -1,0 +1,26 @@
+"""`PAGES`: every page of the app, in one table; a new one is a file and a line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.pages.forecast import forecast_page
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page.
+
+    Attributes:
+        title: in the navigation.
+        path: in the address; empty for the first.
+        icon: a Material symbol.
+        draw: draws it.
+    """
+
+    title: str
+    path: str
+    icon: str
+    draw: Callable[[], None]
+
+
+PAGES: tuple[Page, ...] = (Page("Forecast", "", ":material/monitoring:", forecast_page),)

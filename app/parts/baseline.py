@@ -1,0 +1,30 @@
+"""A/B: what the view is compared with, and pinning it."""
+
+import streamlit as st
+
+from app.knobs.table import BY_KEY
+from app.knobs.values import shown
+from app.state.session import Session
+from app.state.view import View
+
+
+def baseline_bar(visitor: Session, *, compared: bool) -> None:
+    """Say what A is; pin what is on screen as A, or go back to A."""
+    words, pin, back = st.columns([5, 1, 1], vertical_alignment="center")
+    a = visitor.baseline or visitor.view.plain()
+    tail = "" if compared else " B is the same so far: turn a knob."
+    words.caption(f"A (baseline): {told(a)}. B: {told(visitor.view)}.{tail}")
+    if pin.button("Pin B as A", key="pin", disabled=not compared):
+        visitor.baseline = visitor.view
+        st.rerun()
+    if back.button("Back to A", key="back-to-a", disabled=not compared):
+        visitor.show(a)
+        st.rerun()
+
+
+def told(view: View) -> str:
+    """Return a view in a few words."""
+    changes = ", ".join(
+        f"{BY_KEY[key].short} {shown(value)}" for key, value in view.changes.items()
+    )
+    return f"{view.scenario} with {changes}" if changes else f"{view.scenario} as it is"

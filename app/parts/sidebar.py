@@ -1,0 +1,71 @@
+"""The sidebar: scenario, uploads, and every knob under the engine's own name."""
+
+import streamlit as st
+
+from app.knobs.knob import Knob, Value
+from app.knobs.table import GROUPS, KNOBS
+from app.knobs.values import shown
+from app.parts.standing import Standing, standing
+from app.parts.uploading import uploading
+from app.parts.widget import turned, widget_key
+from app.state.session import Session
+from app.state.view import UPLOADED, View
+from twin.load.examples import example_names
+
+
+def sidebar(visitor: Session) -> None:
+    """Draw the sidebar and take over what was turned."""
+    with st.sidebar:
+        _choose_scenario(visitor)
+        uploading(visitor)
+        now = standing(visitor)
+        changes: dict[str, Value] = {}
+        for group in GROUPS:
+            rows = [k for k in KNOBS if k.group == group and k.applies(now.engine, now.workload)]
+            with st.expander(group, expanded=True):
+                for knob in rows:
+                    changes |= _turned(knob, now, visitor)
+        visitor.view = View(visitor.view.scenario, changes)
+        if changes and st.button("Reset every knob", key="reset-all"):
+            visitor.show(visitor.view.plain())
+            st.rerun()
+
+
+def _choose_scenario(visitor: Session) -> None:
+    names = example_names()
+    if visitor.uploads.scenario is not None:
+        names = [UPLOADED, *names]
+    chosen = st.selectbox(
+        "Scenario",
+        names,
+        index=names.index(visitor.view.scenario),
+        key=f"scenario-{visitor.generation}",
+        help="Where to start from; every knob below begins where this scenario has it.",
+    )
+    if chosen != visitor.view.scenario:
+        visitor.show(View(chosen))
+        st.rerun()
+
+
+def _turned(knob: Knob, now: Standing, visitor: Session) -> dict[str, Value]:
+    """Draw one knob; return its change, if it is not where the scenario has it."""
+    base = now.base(knob)
+    value = turned(knob, now, visitor)
+    if value == base and isinstance(value, bool) == isinstance(base, bool):
+        return {}
+    told = shown(base, now.default(knob))
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.caption(f"● scenario: {told}")
+    key = widget_key(knob, visitor)
+    right.button(
+        "↺",
+        key=f"reset-{key}",
+        help=f"Reset {knob.title(now.engine)} to {told}",
+        on_click=_reset,
+        args=(key, base),
+    )
+    return {knob.key: value}
+
+
+def _reset(key: str, base: Value) -> None:
+    st.session_state[key] = base

@@ -1,0 +1,1 @@
+"""How the app is started: its command line and Streamlit's settings."""

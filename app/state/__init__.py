@@ -1,0 +1,1 @@
+"""What is on screen, as data: the view, its link, its uploads."""

@@ -1,0 +1,115 @@
+"""Links: a view and its baseline as a query string, and back, with what had to be ignored."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from app.answers.setup import Setup, problem_of
+from app.knobs.knob import Value
+from app.knobs.table import BY_KEY, BY_SHORT
+from app.knobs.values import parsed, written
+from app.state.view import FIRST, UPLOADED, View
+from twin.errors import InputError
+from twin.load.examples import example_names
+
+VERSION = "1"
+BASELINE = "a."
+"""What keys of the baseline begin with."""
+
+_OWN_KEYS = ("v", "h", "s")
+DIGITS = 10
+"""Of a scenario's digest that a link carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What a link asks for.
+
+    Attributes:
+        view: what to show.
+        baseline: what to compare with; None: the scenario as its file has it.
+        ignored: what could not be used, a sentence each.
+        digest: of the view where the link was made; empty: it has none.
+    """
+
+    view: View
+    baseline: View | None
+    ignored: tuple[str, ...]
+    digest: str
+
+
+def query(view: View, baseline: View | None, digest: str) -> dict[str, str]:
+    """Return the query parameters of a view; empty where nothing differs from a first visit.
+
+    Args:
+        view: what is on screen.
+        baseline: what it is compared with; None: the scenario as its file has it.
+        digest: of the view's setup.
+    """
+    found = _written(view, "")
+    if baseline is not None:
+        found |= {f"{BASELINE}s": baseline.scenario} | _written(baseline, BASELINE)
+    return {"v": VERSION, **found, "h": digest[:DIGITS]} if found else {}
+
+
+def _written(view: View, prefix: str) -> dict[str, str]:
+    found = {} if view.scenario == FIRST else {f"{prefix}s": view.scenario}
+    for key, value in view.changes.items():
+        found[f"{prefix}{BY_KEY[key].short}"] = written(value)
+    return found
+
+
+def linked(parameters: Mapping[str, str]) -> Linked:
+    """Return what a link's parameters ask for; whatever cannot be used is left out and told."""
+    ignored: list[str] = []
+    if parameters.get("v", VERSION) != VERSION:
+        ignored.append("This link was made for another version of the app; what fits is shown.")
+    view = _view(parameters, "", ignored)
+    asks = any(key.startswith(BASELINE) for key in parameters)
+    baseline = _view(parameters, BASELINE, ignored) if asks else None
+    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""))
+
+
+def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> View:
+    name = parameters.get(f"{prefix}s", FIRST)
+    if name == UPLOADED:
+        ignored.append("This link's scenario was an upload, which links do not carry.")
+        return View()
+    if name not in example_names():
+        ignored.append(f"Ignored s={name[:40]}: there is no such scenario.")
+        name = FIRST
+    changes: dict[str, Value] = {}
+    for short, text in _of(parameters, prefix):
+        if short not in BY_SHORT:
+            ignored.append(f"Ignored {prefix}{short[:40]}: there is no such knob.")
+            continue
+        try:
+            changes[BY_SHORT[short].key] = parsed(BY_SHORT[short], text)
+        except InputError as error:
+            ignored.append(f"Ignored {prefix}{short}: {error}")
+    return View(name, _valid(name, changes, ignored))
+
+
+def _of(parameters: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, text in parameters.items():
+        if prefix and key.startswith(prefix):
+            short = key.removeprefix(prefix)
+        elif not prefix and not key.startswith(BASELINE):
+            short = key
+        else:
+            continue
+        if short not in _OWN_KEYS and not short.startswith("_"):
+            yield short, text
+
+
+def _valid(scenario: str, changes: Mapping[str, Value], ignored: list[str]) -> dict[str, Value]:
+    """Leave out what does not go with the rest, one by one where all together do not go."""
+    if not problem_of(Setup(scenario, None, changes)):
+        return dict(changes)
+    kept: dict[str, Value] = {}
+    for key, value in changes.items():
+        problem = problem_of(Setup(scenario, None, {**kept, key: value}))
+        if problem:
+            ignored.append(f"Ignored {BY_KEY[key].short}={written(value)}: {problem}")
+        else:
+            kept[key] = value
+    return kept
