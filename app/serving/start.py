@@ -14,16 +14,16 @@ from twin.errors import InputError, ServetwinError
 _BASE_PATH = re.compile(r"[A-Za-z0-9_~.-]+(/[A-Za-z0-9_~.-]+)*")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Start the app; return an exit code only where it cannot be started."""
+def main(arguments: list[str] | None = None) -> None:
+    """Become the app's server; a process that cannot ends with exit code 2."""
     asked = _parser().parse_args(arguments)
     try:
         command = command_of(asked.host, asked.port, asked.base_path)
     except ServetwinError as error:
         print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        raise SystemExit(error.exit_code) from None
     line = address_line(asked.host, asked.port, asked.base_path)
-    os.execve(sys.executable, command, {**os.environ, READY: line})  # noqa: S606, RET503
+    os.execve(sys.executable, command, {**os.environ, READY: line})  # noqa: S606
 
 
 def command_of(host: str, port: int, base_path: str) -> list[str]:
