@@ -1,6 +1,6 @@
 """The figures of a forecast as cards show them: value, band, baseline, error of the difference."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -91,6 +91,19 @@ def _band(value: float | None, error: float | None) -> str:
     return f"{seconds(value / (1 + error))} to {seconds(value * (1 + error))}"
 
 
+_RATES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
+    "Throughput": (
+        "output tokens of finished answers",
+        lambda new: f"{significant(new['requests_per_s'])} req/s",
+    ),
+    "Goodput": (
+        "requests within the SLO; all that finish where none is set",
+        lambda new: f"{percent(new['slo_attainment'])} of requests",
+    ),
+}
+"""What a rate counts, and what is told beside it."""
+
+
 def _rate(
     new: Mapping[str, Any],
     old: Mapping[str, Any] | None,
@@ -99,14 +112,9 @@ def _rate(
     unit: str,
     error: float | None,
 ) -> Figure:
-    about = {
-        "Throughput": "output tokens of finished answers",
-        "Goodput": "requests within the SLO",
-    }
-    text = f"{significant(new[key])} {unit}"
-    return Figure(
-        title, text, new[key], old[key] if old else None, "higher", error, about[title], "—"
-    )
+    about, more = _RATES[title]
+    text, was = f"{significant(new[key])} {unit}", old[key] if old else None
+    return Figure(title, text, new[key], was, "higher", error, about, more(new))
 
 
 def _kv(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Figure:
@@ -126,7 +134,9 @@ def _cost(
     about = "of a million output tokens of finished answers"
     gpus = f"{significant(now.gpus, 2)} GPUs" if now.gpus != 1 else "1 GPU"
     if usd_per_gpu_hour is None or hours is None:
-        text = f"{significant(hours)} GPU-h/M"
-        return Figure("Cost", text, hours, was, "lower", error, f"GPU-hours {about}", gpus)
-    text = f"${significant(hours * usd_per_gpu_hour)}/M tok"
-    return Figure("Cost", text, hours, was, "lower", error, f"dollars {about}", gpus)
+        text = significant(hours)
+        return Figure(
+            "GPU-h per M tokens", text, hours, was, "lower", error, f"GPU-hours {about}", gpus
+        )
+    text = f"${significant(hours * usd_per_gpu_hour)}"
+    return Figure("Cost per M tokens", text, hours, was, "lower", error, f"dollars {about}", gpus)

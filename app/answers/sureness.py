@@ -14,7 +14,8 @@ def sure_sentence(found: Forecast) -> str:
     errors = {"ttft_s": sure.ttft, "tpot_s": sure.tpot or 0.0}
     if not slo:
         return f"Nine in ten such forecasts were within {100 * sure.ttft:.3g} % in mean TTFT."
-    parts, sides = [], set()
+    parts: list[str] = []
+    sides: set[str] = set()
     for key, name in _NAMES.items():
         most, value = slo[f"{key}_limit"], slo[key]
         if most is None or value is None:
@@ -25,8 +26,14 @@ def sure_sentence(found: Forecast) -> str:
         parts.append(f"{at} {name} {seconds(low)} to {seconds(high)} (limit {limit(most)})")
     if not parts:
         return "Nothing was served that the objective could be judged by."
-    words = {
-        frozenset({"under"}): "the objective holds throughout",
-    }.get(frozenset(sides), "too close to call" if "over" not in sides else "it is missed "
-    "throughout")  # fmt: skip
-    return f"Within the forecast's error: {'; '.join(parts)} – {words}."
+    return f"Within the forecast's error: {'; '.join(parts)} – {_words(found, sides)}."
+
+
+def _words(found: Forecast, sides: set[str]) -> str:
+    if "over" in sides:
+        return "missed throughout"
+    if "across" in sides:
+        return "too close to call"
+    if found.summary["slo_met"] is False:
+        return "those served keep it throughout, those lost break it"
+    return "kept throughout"

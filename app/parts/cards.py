@@ -5,7 +5,10 @@ from typing import Literal
 import streamlit as st
 
 from app.answers.figures import Figure
-from twin.report.numbers import MISSING, change
+from twin.report.numbers import MISSING, change, significant
+
+_MANY = 10
+"""From so many times the baseline on a percentage says less than the factor."""
 
 
 def cards(rows: list[Figure], *, compared: bool, columns: int = 4) -> None:
@@ -49,8 +52,8 @@ def verdict_of(card: Figure) -> tuple[str, str]:
     if card.before == 0:
         return ("±0 % vs A", "same") if card.now == 0 else ("A has none", "same")
     ratio = card.now / card.before
-    moved = change(100 * (ratio - 1))
-    words = f"{moved} vs A"
+    moved = change(100 * (ratio - 1)) if ratio < _MANY else f"{significant(ratio, 2)} times"
+    words = f"{moved} vs A" if ratio < _MANY else f"{moved} A"
     if ratio == 1:
         return words, "same"
     if card.error is None:
