@@ -18,6 +18,7 @@ from twin.search.constraints import violations
 from twin.search.evaluation import Evaluation, Part
 from twin.search.feasibility import check
 from twin.search.knob import Candidate
+from twin.search.length import length_of
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
 from twin.search.pricing import Pricing
@@ -121,7 +122,7 @@ class Evaluator:
             if name not in found:
                 reason = f"too little was served to tell {OBJECTIVES[name].title}"
                 return Evaluation(candidate, figures=figures, infeasible=reason)
-        return Evaluation(candidate, found, violations(outcome), figures)
+        return Evaluation(candidate, found, violations(outcome), figures, length=length_of(result))
 
 
 def recording_of(problem: SearchProblem) -> RecordingSpec:
