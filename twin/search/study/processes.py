@@ -14,6 +14,7 @@ from twin.errors import ServetwinError
 from twin.search.evaluate import Evaluator
 from twin.search.study.ledger import Ledger
 from twin.search.study.progress import Watch
+from twin.search.study.storage import kept_errors
 from twin.search.study.worker import Plan, Worker
 
 _LOOK_S = 0.25
@@ -113,7 +114,8 @@ def _main(plan: Plan, words: Connection) -> None:
                 ledger,
                 lambda candidate, share: evaluator.evaluate(candidate, share=share),
             )
-            worker.run(lambda: os.getppid() == parent, lambda: None)
+            with kept_errors(store.where):
+                worker.run(lambda: os.getppid() == parent, lambda: None)
         except _AskedToEnd:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             ledger.release()
@@ -123,6 +125,10 @@ def _main(plan: Plan, words: Connection) -> None:
         pass
     except ServetwinError as error:
         words.send((str(error), error.exit_code))
+        sys.exit(1)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        words.send((f"{name}{error.strerror or error}", 2))
         sys.exit(1)
 
 
