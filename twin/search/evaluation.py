@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from twin.search.knob import Candidate
 from twin.search.length import Length
-
-Part = Literal["search", "held_out", "all"]
-"""Of a trace: what trials see, what only the winner meets, and both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from twin.search.judging.runs import Runs
 from twin.search.judging.told import CONSTRAINTS, capitalised, told_gain
 from twin.search.length import Length
 from twin.search.objectives import Objective
+from twin.search.piece import HELD_OUT, Piece
 
 STRETCHES_PER_SEED = 2
 """A recording is cut into twice as many stretches as seeds would be drawn."""
@@ -124,19 +125,15 @@ class Confirmer:
     def _evaluations(self, tried: Tried | None) -> list[Evaluation]:
         candidate = {} if tried is None else tried.candidate
         seeds = fresh_seeds(self.seed, self.pairs * STRETCHES_PER_SEED)
-        if not self.runs.recorded:
-            return [
-                self.runs.evaluate(candidate, part="held_out", seed=seed)
-                for seed in seeds[: self.pairs]
-            ]
-        share = 1 / len(seeds)
-        return [
-            self.runs.evaluate(candidate, part="held_out", seed=seed, share=share, start=i * share)
-            for i, seed in enumerate(seeds)
-        ]
+        if self.runs.recorded:
+            share = 1 / len(seeds)
+            pieces = [Piece("held_out", seed, share, i * share) for i, seed in enumerate(seeds)]
+        else:
+            pieces = [Piece("held_out", seed) for seed in seeds[: self.pairs]]
+        return [self.runs.evaluate(candidate, piece) for piece in pieces]
 
     def _whole(self, tried: Tried | None) -> Evaluation:
-        return self.runs.evaluate({} if tried is None else tried.candidate, part="held_out")
+        return self.runs.evaluate({} if tried is None else tried.candidate, HELD_OUT)
 
     def _gains(
         self, tried: Tried, pairs: Sequence[tuple[Evaluation, Evaluation]]

@@ -9,6 +9,7 @@ from twin.search.judging.confirm import Confirmation
 from twin.search.judging.pareto import Tried, distinct
 from twin.search.judging.runs import Runs
 from twin.search.length import Length
+from twin.search.piece import HELD_OUT
 
 EDGES = (
     "Every run begins with an empty server and ends when the last answer is out, or at the "
@@ -71,7 +72,7 @@ def stretches(
     if not able:
         return dict.fromkeys(STRETCHES)
     candidate = able[0].candidate
-    held_out = runs.evaluate(candidate, part="held_out")
+    held_out = runs.evaluate(candidate, HELD_OUT)
     return {
         "search": mean_stretch([runs.evaluate(candidate).length]),
         "confirming": None if shown is None else mean_stretch(shown.lengths),

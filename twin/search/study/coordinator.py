@@ -14,6 +14,7 @@ from twin.errors import InputError, ServetwinError
 from twin.naming import lookup
 from twin.search.evaluate import Evaluator, prepare
 from twin.search.objectives import OBJECTIVES
+from twin.search.piece import Piece
 from twin.search.problem import SearchProblem
 from twin.search.study.folder import check_folder
 from twin.search.study.identity import differences, facts_of, study_name
@@ -188,7 +189,10 @@ def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
     if plan.options.workers == 1:
         evaluator = Evaluator(plan.problem)
         worker = Worker(
-            plan, store, ledger, lambda candidate, share: evaluator.evaluate(candidate, share=share)
+            plan,
+            store,
+            ledger,
+            lambda candidate, share: evaluator.evaluate(candidate, Piece(share=share)),
         )
         worker.run(lambda: True, watch.look)
     else:

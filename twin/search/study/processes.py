@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from twin.errors import ServetwinError
 from twin.search.evaluate import Evaluator
+from twin.search.piece import Piece
 from twin.search.study.ledger import Ledger
 from twin.search.study.progress import Watch
 from twin.search.study.storage import kept_errors
@@ -112,7 +113,7 @@ def _main(plan: Plan, words: Connection) -> None:
                 plan,
                 store,
                 ledger,
-                lambda candidate, share: evaluator.evaluate(candidate, share=share),
+                lambda candidate, share: evaluator.evaluate(candidate, Piece(share=share)),
             )
             with kept_errors(store.where):
                 worker.run(lambda: os.getppid() == parent, lambda: None)
