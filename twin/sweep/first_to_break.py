@@ -31,8 +31,8 @@ class FirstToBreak:
     Attributes:
         resource: `kv` capacity; `max_num_seqs`, seats all taken while KV is free; `token_budget`
             (max_num_batched_tokens), first tokens late behind full steps while compute has room;
-            what binds the steps that are too slow: `compute`, `hbm`, `link`, `launch` (the CPU); `lost`: requests that
-            are refused or lost, whatever the load of the GPU; `none` does.
+            what binds the steps that are too slow: `compute`, `hbm`, `link`, `launch` (the CPU);
+            `lost`: requests that are refused or lost, whatever the GPU does; `none` does.
         offered, factor: the load at which it shows; None: nothing breaks.
         sentence: for a reader, with the evidence.
     """

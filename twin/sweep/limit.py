@@ -58,7 +58,7 @@ def _words(sweep: LoadSweep, low: float | None, high: float | None) -> str:
     if sweep.slo.asked:
         holds, fails = "Meets the SLO", "Misses the SLO"
     else:
-        holds, fails = "Keeps up", "Its queue grows"
+        holds, fails = "Keeps up with the load", "The queue grows"
     if low is None:
         return f"{fails} already at {load(high, unit)} {unit}, the lowest load"
     if high is None:
