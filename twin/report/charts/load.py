@@ -99,6 +99,8 @@ def load_chart(
         "spacing": 12,
     }
     caption = "One run a load, all with the same seed; lines between them are no forecast."
+    if any(row["slo"] == "missed" for row in rows):
+        caption += " ▲: misses the SLO."
     if marks.error is not None:
         caption += f" Band: {marks.basis}."
     return Chart(name, title, spec, rows, alt, caption)
