@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.browser.visitor import Visitor
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -1,6 +1,7 @@
 """Every page in a real browser: drawn, silent, labelled, usable when narrow or dark."""
 
 import pytest
+
 from app.navigation import PAGES
 from tests.browser.visitor import Visitor
 

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from tests.browser.visitor import Visitor
 
 GOOD = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
