@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from twin.engine.compiled.jit import is_installed, is_kept
-from twin.engine.run import WORTH_COMPILING, simulate
+from twin.engine.pricing import Pricing
+from twin.engine.run import WORTH_COMPILING, quickest_engine, simulate
 from twin.errors import InputError
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.resolve import resolve_with
@@ -20,7 +21,6 @@ from twin.search.feasibility import check
 from twin.search.knob import Candidate
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
-from twin.search.pricing import Pricing
 from twin.search.problem import SearchProblem
 from twin.search.slices import Slicer
 
@@ -153,8 +153,3 @@ def prepare(problem: SearchProblem, evaluations: int) -> None:
     source = scenario.workload.source(seed, scenario.policy.max_model_len)
     if (source.expected_requests or 0) * evaluations >= WORTH_COMPILING:
         simulate(scenario, engine="compiled")
-
-
-def quickest_engine() -> str:
-    """Return the engine that many runs are quickest with: loading the code is paid once."""
-    return "compiled" if is_installed() and is_kept() else "fast"
