@@ -113,7 +113,9 @@ def _evidence(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
     shown = _late(point, sweep)
     busy = f"GPU busy {percent(point.gpu_busy_share)}"
     if resource == "token_budget":
-        return f"steps are full while requests wait {percent(point.waits[BUDGET])} of the time{shown}"
+        return (
+            f"steps are full while requests wait {percent(point.waits[BUDGET])} of the time{shown}"
+        )
     shares = f"it binds {percent(point.bound[resource])} of GPU time{_second(resource, point)}"
     return f"{shares}, {busy}, KV {peak}{shown}"
 
