@@ -1,4 +1,4 @@
-"""What a block size trades: blocks, tokens lost in last blocks, and how finely prefixes are shared."""
+"""What a block size trades: blocks, tokens lost in last blocks, how finely prefixes are shared."""
 
 from dataclasses import dataclass
 

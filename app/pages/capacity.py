@@ -8,18 +8,17 @@ import streamlit as st
 
 from app.answers.block_sizes import block_sentence, block_sizes, block_table
 from app.answers.capacity import CapacityAnswer, capacity_answer
+from app.answers.capacity_figures import capacity_figures
 from app.answers.kv_dtypes import AUTO, dtype_table, kv_dtypes, quality_lines
 from app.answers.kv_worth import DTYPE_KEY, KvWorth
 from app.answers.setup import Setup
 from app.answers.sizing import SizingAnswer
-from app.parts.cards import Card, cards
+from app.parts.cards import cards
 from app.parts.figure import figure
 from app.parts.footer import command_line
 from app.parts.results import answered, calmly
 from app.state.session import Session, session
-from app.state.view import View
 from twin.errors import InputError
-from twin.report.numbers import count, significant
 
 Answer = TypeVar("Answer")
 
@@ -45,7 +44,7 @@ def _draw(visitor: Session) -> None:
     for sentence in found.detail:
         st.caption(sentence)
     before = _before(visitor, setup)
-    cards(_cards(found, before), compared=before is not None)
+    cards(capacity_figures(found, before), compared=before is not None)
     left, right = st.columns(2)
     with left:
         figure(found.budget, key="chart-budget")
@@ -95,22 +94,6 @@ def _before(visitor: Session, setup: Setup) -> CapacityAnswer | None:
         return _answer(visitor, baseline)
     except InputError:
         return None
-
-
-def _cards(now: CapacityAnswer, before: CapacityAnswer | None) -> list[Card]:
-    # Bytes are reckoned, not forecast: two budgets differ by what their setups differ in.
-    exact = 0.0
-    return [
-        Card("Weights", f"{significant(now.weights_gib)} GiB", now.weights_gib,
-             before.weights_gib if before else None, "lower", exact, "of one GPU"),
-        Card("KV cache", f"{significant(now.kv_gib)} GiB", now.kv_gib,
-             before.kv_gib if before else None, "higher", exact, "of one GPU"),
-        Card("KV tokens", count(now.kv_tokens), now.kv_tokens,
-             before.kv_tokens if before else None, "higher", exact, "that requests can hold"),
-        Card("Requests at P99 context", count(now.at_p99), now.at_p99,
-             before.at_p99 if before else None, "higher", exact,
-             "of one engine, nothing shared, whatever the engine's own limit"),
-    ]  # fmt: skip
 
 
 def _block_size(visitor: Session, setup: Setup) -> None:
@@ -166,7 +149,7 @@ def _worth(visitor: Session, setup: Setup, dtype: str) -> None:
 
 def _kv_command(visitor: Session, dtype: str) -> str:
     changes = {key: v for key, v in visitor.view.changes.items() if key != DTYPE_KEY}
-    plain = replace(visitor, view=View(visitor.view.scenario, changes))
+    plain = replace(visitor, view=replace(visitor.view, changes=changes))
     return f"{command_line(plain, command='kv-dtype')} --dtype {dtype}"
 
 

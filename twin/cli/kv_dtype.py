@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from twin.memory.kv_advice import Run
-    from twin.scenario import Scenario
 
 _KEY = "policy.kv_cache_dtype"
 
