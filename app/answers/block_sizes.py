@@ -92,13 +92,12 @@ def block_sentence(sizes: tuple[BlockSize, ...], caching: bool) -> str:
     """
     now = next(size for size in sizes if size.own)
     finest, coarsest = sizes[0], sizes[-1]
-    words = (
-        f"Blocks of {now.tokens} tokens lose {percent(now.lost_share)} of KV to last blocks, "
-        f"{coarsest.tokens} would lose {percent(coarsest.lost_share)}"
-    )
+    words = f"Blocks of {now.tokens} tokens lose {percent(now.lost_share)} of KV to last blocks"
+    if coarsest is not now:
+        words += f", {coarsest.tokens} would lose {percent(coarsest.lost_share)}"
     if finest.shared_share == 0:
         return f"{words}; prompts share nothing, whatever the size."
-    words += f"; {percent(now.shared_share)} of prompt tokens can be shared"
-    if coarsest is not now:
-        words += f", with {coarsest.tokens} it is {percent(coarsest.shared_share)}"
+    here, there = percent(now.shared_share), percent(coarsest.shared_share)
+    words += f"; {here} of prompt tokens can be shared, "
+    words += "whatever the size" if here == there else f"with {coarsest.tokens} it is {there}"
     return words + ("." if caching else "; prefix caching is off, so that none is.")

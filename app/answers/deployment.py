@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.answers.setup import Setup
+from app.answers.setup import Setup, problem_of
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
@@ -151,3 +151,19 @@ def deployments(setup: Setup) -> tuple[Mapping[str, Deployment], Inputs]:
         for name, (here, alone) in files.items()
     }
     return found, inputs
+
+
+def problem_but_for_room(setup: Setup) -> str:
+    """Return why a setup cannot be looked at, in one line; empty: it can, even if it does not fit.
+
+    What does not fit cannot be simulated, but how far it is from fitting can be shown.
+    """
+    problem = problem_of(setup)
+    if not problem:
+        return ""
+    try:
+        found, _ = deployments(setup)
+        fits = all(one.capacity().fits for one in found.values())
+    except InputError:
+        return problem
+    return problem if fits else ""

@@ -87,13 +87,12 @@ def dtype_table(dtypes: tuple[KvDtype, ...]) -> dict[str, list[str]]:
     }
 
 
-def quality_lines(dtype: KvDtype) -> tuple[str, ...]:
-    """Return what is known of a dtype's effect on answers, a sentence each."""
+def quality_words(dtype: KvDtype) -> str:
+    """Return what is known of a dtype's effect on answers, as Markdown; empty: it has none."""
     if not dtype.error:
-        return ()
-    known = dtype.evidence or (NOTHING_PUBLISHED,)
+        return ""
+    known = "".join(f"\n- {each}" for each in dtype.evidence or (NOTHING_PUBLISHED,))
     return (
         "What it does to answers is not simulated. Rounding alone is off by at least "
-        f"{percent(dtype.error)}; published:",
-        *known,
+        f"{percent(dtype.error)}; published:\n{known}"
     )

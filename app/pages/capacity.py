@@ -9,7 +9,7 @@ import streamlit as st
 from app.answers.block_sizes import block_sentence, block_sizes, block_table
 from app.answers.capacity import CapacityAnswer, capacity_answer
 from app.answers.capacity_figures import capacity_figures
-from app.answers.kv_dtypes import AUTO, dtype_table, kv_dtypes, quality_lines
+from app.answers.kv_dtypes import AUTO, dtype_table, kv_dtypes, quality_words
 from app.answers.kv_worth import DTYPE_KEY, KvWorth
 from app.answers.setup import Setup
 from app.answers.sizing import SizingAnswer
@@ -123,8 +123,7 @@ def _kv_dtype(visitor: Session, setup: Setup) -> None:
     visitor.last[_DTYPE] = chosen
     calmly(lambda: _worth(visitor, setup, chosen))
     st.table(dtype_table(dtypes), hide_index=True, border="horizontal", alt="KV dtypes compared")
-    for line in quality_lines(next(dtype for dtype in smaller if dtype.name == chosen)):
-        st.caption(line)
+    st.caption(quality_words(next(dtype for dtype in smaller if dtype.name == chosen)))
     st.code(_kv_command(visitor, chosen), language="bash", wrap_lines=True)
 
 
@@ -135,14 +134,13 @@ def _worth(visitor: Session, setup: Setup, dtype: str) -> None:
     if answer is None:
         return
     worth = KvWorth(**answer)
-    st.markdown(f"##### {worth.sentence}")
+    st.markdown(f"**{worth.sentence}**")
     st.table(worth.latencies, hide_index=True, border="horizontal", alt="Latencies of both dtypes")
     st.caption(worth.error)
     for sentence in worth.break_even:
         st.markdown(sentence)
     with st.expander("How it is decided"):
-        for line in worth.lines:
-            st.markdown(line)
+        st.markdown("\n\n".join(worth.lines))
         st.caption("Decode step, and prompt alone, over the same with 16-bit KV: below 1 is faster")
         st.table(worth.steps, hide_index=True, alt="Step times by batch and context")
 
@@ -163,7 +161,7 @@ def _how_many(visitor: Session, setup: Setup) -> None:
         st.caption("Looking for the smallest number of replicas that meets the SLO.")
         return
     found = SizingAnswer(**answer)
-    st.markdown(f"##### {found.sentence}")
+    st.markdown(f"**{found.sentence}**")
     st.table(found.table, hide_index=True, border="horizontal", alt="Numbers of replicas simulated")
     st.caption(found.error)
     for note in found.notes:

@@ -59,7 +59,8 @@ def memory_budget(budgets: Sequence[MemoryBudget], gpu: str, chosen_tp: int) -> 
     ]
     names = [_name(budget, chosen_tp) for budget in budgets]
     label = f"{gpu}: {significant(limit)} GiB"
-    layers = [*_bars(names, top), _ends(ends), *_limit(limit, label)]
+    parts = [part for part in PARTS if any(budget.parts[part] for budget in budgets)]
+    layers = [*_bars(names, parts, top), _ends(ends, names), *_limit(limit, label)]
     alt = _sentence(budgets, gpu, limit)
     spec = unit_chart(title, alt, rows, {"layer": layers})
     spec["height"] = _BAR * len(budgets) + _ROOM
@@ -96,7 +97,7 @@ def _rows(budget: MemoryBudget, chosen_tp: int, top: float) -> list[Row]:
     return rows
 
 
-def _bars(names: list[str], top: float) -> list[Spec]:
+def _bars(names: list[str], parts: list[str], top: float) -> list[Spec]:
     y: Spec = {"field": "tp", "type": "nominal", "sort": names, "axis": {"title": None}}
     x: Spec = {
         "field": "start_gib",
@@ -114,7 +115,7 @@ def _bars(names: list[str], top: float) -> list[Spec]:
             "color": {
                 "field": "part",
                 "type": "nominal",
-                "scale": {"domain": list(PARTS), "range": [colour(_ROLES[p]) for p in PARTS]},
+                "scale": {"domain": parts, "range": [colour(_ROLES[part]) for part in parts]},
                 "legend": {"title": None, "columns": 4},
             },
             "tooltip": [
@@ -139,7 +140,7 @@ def _bars(names: list[str], top: float) -> list[Spec]:
     return [filled, figures]
 
 
-def _ends(ends: list[Row]) -> Spec:
+def _ends(ends: list[Row], names: list[str]) -> Spec:
     """What each bar that does not fit has too much, after its end."""
     return {
         "data": {"values": ends},
@@ -153,7 +154,7 @@ def _ends(ends: list[Row]) -> Spec:
         },
         "encoding": {
             "x": {"field": "end_gib", "type": "quantitative"},
-            "y": {"field": "tp", "type": "nominal"},
+            "y": {"field": "tp", "type": "nominal", "sort": names},
             "text": {"field": "label"},
         },
     }
