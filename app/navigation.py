@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.pages.capacity import capacity_page
 from app.pages.forecast import forecast_page
 
 
@@ -23,4 +24,7 @@ class Page:
     draw: Callable[[], None]
 
 
-PAGES: tuple[Page, ...] = (Page("Forecast", "", ":material/monitoring:", forecast_page),)
+PAGES: tuple[Page, ...] = (
+    Page("Forecast", "", ":material/monitoring:", forecast_page),
+    Page("Capacity", "capacity", ":material/memory:", capacity_page),
+)

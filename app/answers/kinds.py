@@ -21,4 +21,26 @@ def _forecast(question: Question, say: Say) -> Answer:
     return forecast(Setup(**question["setup"]), progress).as_dict()
 
 
-KINDS: dict[str, Callable[[Question, Say], Answer]] = {"forecast": _forecast}
+def _kv_dtype(question: Question, say: Say) -> Answer:
+    from app.answers.kv_worth import kv_worth
+
+    def progress(ended: int, expected: int | None) -> None:
+        say(ended, expected, "requests")
+
+    return kv_worth(Setup(**question["setup"]), question["dtype"], progress).as_dict()
+
+
+def _size(question: Question, say: Say) -> Answer:
+    from app.answers.sizing import sizing
+
+    def progress(done: int, total: int) -> None:
+        say(done, total, "simulations at most")
+
+    return sizing(Setup(**question["setup"]), progress).as_dict()
+
+
+KINDS: dict[str, Callable[[Question, Say], Answer]] = {
+    "forecast": _forecast,
+    "kv_dtype": _kv_dtype,
+    "size": _size,
+}
