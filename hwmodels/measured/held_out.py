@@ -14,7 +14,11 @@ Mask = NDArray[np.bool_]
 
 
 def held_rows(
-    name: str, table: Table, groups: tuple[str, ...], seed: int, share: float = SHARE
+    name: str,
+    table: Table,
+    groups: tuple[str, ...] = (),
+    seed: int = SEED,
+    share: float = SHARE,
 ) -> Mask:
     """Return which rows of a table are held out: one, or one whole group, in five.
 
