@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.pages.forecast import forecast_page
+from app.pages.hardware import hardware_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +24,7 @@ class Page:
     draw: Callable[[], None]
 
 
-PAGES: tuple[Page, ...] = (Page("Forecast", "", ":material/monitoring:", forecast_page),)
+PAGES: tuple[Page, ...] = (
+    Page("Forecast", "", ":material/monitoring:", forecast_page),
+    Page("Hardware", "hardware", ":material/memory:", hardware_page),
+)

@@ -99,7 +99,12 @@ def _looks(*, dashed: bool) -> Spec:
             "field": "pattern",
             "type": "nominal",
             "scale": {"domain": names, "range": values},
-            "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 2},
+            "legend": {
+                "title": None,
+                "symbolType": "stroke",
+                "symbolStrokeWidth": 2,
+                "symbolOpacity": 1,
+            },
         }
 
     found = {"color": scale([colour(role) for role, _ in LOOKS.values()])}
