@@ -94,11 +94,13 @@ def _ns(footprint: float, stride: int, fit: MemoryFit, gpu: GpuSpec) -> float | 
 def extremes(fit: MemoryFit) -> tuple[MemoryFit, MemoryFit]:
     """Return the constants that make a load quickest and slowest, within intervals."""
     quick, slow = fit.extremes()
-    ends = {name: found for name in _PLATEAUS if (found := fit.interval_of(name)) is not None}
-    return (
-        replace(quick, **{name: end[0] for name, end in ends.items()}),
-        replace(slow, **{name: end[1] for name, end in ends.items()}),
-    )
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    for name in _PLATEAUS:
+        interval = fit.interval_of(name)
+        if interval is not None:
+            low[name], high[name] = interval
+    return replace(quick, **low), replace(slow, **high)
 
 
 def _reaches(fit: MemoryFit, gpu: GpuSpec) -> dict[str, float]:

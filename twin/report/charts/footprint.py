@@ -157,9 +157,15 @@ def _reach_layers(axes: Spec, reaches: Mapping[str, float]) -> list[Spec]:
             for index, (name, at) in enumerate(sorted(reaches.items(), key=lambda pair: pair[1]))
         ]
     }
-    rule = {"type": "rule", "color": colour("ink"), "strokeDash": SLO_DASH, "opacity": 0.6}
-    word = {"type": "text", "color": colour("ink"), "fontSize": 12, "align": "right", "dx": -4}
-    words = [
+    rule: Spec = {"type": "rule", "color": colour("ink"), "strokeDash": SLO_DASH, "opacity": 0.6}
+    word: Spec = {
+        "type": "text",
+        "color": colour("ink"),
+        "fontSize": 12,
+        "align": "right",
+        "dx": -4,
+    }
+    words: list[Spec] = [
         {
             "data": data,
             "transform": [{"filter": f"datum.turn === {turn}"}],

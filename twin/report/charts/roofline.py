@@ -180,23 +180,24 @@ def _axes(x_domain: tuple[float, float], y_domain: tuple[float, float]) -> Spec:
 
 def _roof_layers(x_domain: tuple[float, float], y_domain: tuple[float, float]) -> list[Spec]:
     axes = _axes(x_domain, y_domain)
-    lines = [
+    styles: dict[str, Spec] = {
+        "hbm": {"strokeWidth": 2},
+        "reached": {"strokeWidth": 1.5, "strokeDash": BASELINE_DASH},
+        "compute": {"strokeWidth": 2},
+    }
+    lines: list[Spec] = [
         {
             "transform": [{"filter": {"field": "line", "equal": line}}],
             "mark": {"type": "line", "color": colour("ink"), "clip": True, **look},
             "encoding": {**axes, "detail": {"field": "name", "type": "nominal"}},
         }
-        for line, look in (
-            ("hbm", {"strokeWidth": 2}),
-            ("reached", {"strokeWidth": 1.5, "strokeDash": BASELINE_DASH}),
-            ("compute", {"strokeWidth": 2}),
-        )
+        for line, look in styles.items()
     ]
     return [*lines, _slope_label(axes), _roof_labels(axes)]
 
 
-_WORDS = {"type": "text", "color": colour("ink"), "fontSize": 12, "baseline": "bottom"}
-_NAME = {"field": "name", "type": "nominal"}
+_WORDS: Spec = {"type": "text", "color": colour("ink"), "fontSize": 12, "baseline": "bottom"}
+_NAME: Spec = {"field": "name", "type": "nominal"}
 
 
 def _slope_label(axes: Spec) -> Spec:
@@ -252,7 +253,7 @@ def _point_layers(x_domain: tuple[float, float], y_domain: tuple[float, float]) 
             "value": 70,
         },
     }
-    tooltip = [
+    tooltip: list[Spec] = [
         {"field": "name", "type": "nominal", "title": "operation"},
         {"field": "phase", "type": "nominal"},
         {"field": "flop_per_byte", "type": "quantitative", "title": "FLOP/byte", "format": ".3~r"},
@@ -260,7 +261,7 @@ def _point_layers(x_domain: tuple[float, float], y_domain: tuple[float, float]) 
         {"field": "us", "type": "quantitative", "title": "time (us)", "format": ",.3~r"},
         {"field": "bound", "type": "nominal", "title": "bound by"},
     ]
-    points = [
+    points: list[Spec] = [
         {
             "transform": [{"filter": f"datum.line === 'point' && datum.measured === {kept}"}],
             "mark": {"type": "point", "filled": filled, "opacity": 0.85, "strokeWidth": 2},
@@ -268,7 +269,7 @@ def _point_layers(x_domain: tuple[float, float], y_domain: tuple[float, float]) 
         }
         for kept, filled in (("true", True), ("false", False))
     ]
-    words = [
+    words: list[Spec] = [
         {
             "transform": [{"filter": f"datum.line === 'point' && datum.label === '{place}'"}],
             "mark": {**_WORDS, **look},
