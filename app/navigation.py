@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.pages.capacity import capacity_page
 from app.pages.forecast import forecast_page
+from app.pages.hardware import hardware_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +27,6 @@ class Page:
 
 PAGES: tuple[Page, ...] = (
     Page("Forecast", "", ":material/monitoring:", forecast_page),
-    Page("Capacity", "capacity", ":material/memory:", capacity_page),
+    Page("Capacity", "capacity", ":material/inventory_2:", capacity_page),
+    Page("Hardware", "hardware", ":material/developer_board:", hardware_page),
 )
