@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.pages.forecast import forecast_page
+from app.pages.search import search_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +24,7 @@ class Page:
     draw: Callable[[], None]
 
 
-PAGES: tuple[Page, ...] = (Page("Forecast", "", ":material/monitoring:", forecast_page),)
+PAGES: tuple[Page, ...] = (
+    Page("Forecast", "", ":material/monitoring:", forecast_page),
+    Page("Search", "search", ":material/search_insights:", search_page),
+)

@@ -21,4 +21,11 @@ def _forecast(question: Question, say: Say) -> Answer:
     return forecast(Setup(**question["setup"]), progress).as_dict()
 
 
-KINDS: dict[str, Callable[[Question, Say], Answer]] = {"forecast": _forecast}
+def _export(question: Question, say: Say) -> Answer:
+    from app.answers.exports import exports
+
+    say(0, None, "simulations: the forecast in the files' headers")
+    return exports(question["study"])
+
+
+KINDS: dict[str, Callable[[Question, Say], Answer]] = {"forecast": _forecast, "export": _export}

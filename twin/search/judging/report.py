@@ -148,6 +148,7 @@ def _confirmation(one: Confirmation) -> dict[str, Any]:
         "accepted": one.accepted,
         "over": one.over,
         "reasons": list(one.reasons),
+        "objectives": dict(one.tried.evaluation.objectives),
         "close_to_limits": list(one.close),
         "violations": dict(one.violations),
         "default_violations": dict(one.default_violations),
