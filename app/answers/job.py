@@ -55,7 +55,7 @@ class Job:
             folder: an empty one.
         """
         write_text(folder / QUESTION, json.dumps({"kind": kind, "question": question}))
-        command = [sys.executable, "-m", "app.answers.worker", str(folder)]
+        command = [sys.executable, "-P", "-m", "app.answers.worker", str(folder)]
         process = subprocess.Popen(  # noqa: S603 (our own module, a folder we made)
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment()
         )

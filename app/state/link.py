@@ -1,5 +1,6 @@
 """Links: a view and its baseline as a query string, and back, with what had to be ignored."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,7 +20,10 @@ BASELINE = "a."
 STUDY = "study"
 """Key of the id of a study: whoever has it may watch and stop that study."""
 
-_OWN_KEYS = ("v", "h", "s", STUDY)
+_OWN_KEYS = ("v", "h", "s", "price", STUDY)
+MOST_USD = 1_000.0
+"""Highest price of a GPU-hour that makes sense here."""
+
 DIGITS = 10
 """Of a scenario's digest that a link carries."""
 
@@ -61,6 +65,8 @@ def query(view: View, baseline: View | None, digest: str, study: str = "") -> di
 
 def _written(view: View, prefix: str) -> dict[str, str]:
     found = {} if view.scenario == FIRST else {f"{prefix}s": view.scenario}
+    if view.usd_per_gpu_hour is not None and not prefix:
+        found["price"] = written(view.usd_per_gpu_hour)
     for key, value in view.changes.items():
         found[f"{prefix}{BY_KEY[key].short}"] = written(value)
     return found
@@ -98,7 +104,21 @@ def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> Vie
             changes[BY_SHORT[short].key] = parsed(BY_SHORT[short], text)
         except InputError as error:
             ignored.append(f"Ignored {prefix}{short}: {error}")
-    return View(name, _valid(name, changes, ignored))
+    return View(name, _valid(name, changes, ignored), _price(parameters, ignored))
+
+
+def _price(parameters: Mapping[str, str], ignored: list[str]) -> float | None:
+    text = parameters.get("price")
+    if text is None:
+        return None
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
+    if not 0 < price <= MOST_USD:
+        ignored.append(f"Ignored price={text[:40]}: write dollars a GPU-hour, for example 2.5")
+        return None
+    return price
 
 
 def _of(parameters: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """What one visitor's session keeps between redraws; nothing of it is shared with others."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,34 +7,13 @@ import streamlit as st
 
 from app.answers.effort import Pace
 from app.answers.job import Job
+from app.answers.kept import Shelf
 from app.answers.setup import Setup
 from app.state.link import linked
 from app.state.uploads import Uploads
 from app.state.view import UPLOADED, View
 
 _KEY = "servetwin"
-_MOST_KEPT = 64
-
-
-class Shelf:
-    """Answers that were given, by question; the oldest go first."""
-
-    def __init__(self, most: int = _MOST_KEPT) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, Any] = OrderedDict()
-
-    def get(self, key: str) -> Any:
-        """Return an answer; None: it is not here."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: str, answer: Any) -> None:
-        """Keep an answer."""
-        self._kept[key] = answer
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from twin.cli import (
     scenario,
     search,
     simulate,
+    what_if,
 )
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("simulate")(simulate.simulate_command)
+app.command("app")(what_if.app_command)
 app.command("search")(search.search_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)
