@@ -157,6 +157,7 @@ def _confirmation(one: Confirmation) -> dict[str, Any]:
         "accepted": one.accepted,
         "over": one.over,
         "reasons": list(one.reasons),
+        "objectives": dict(one.tried.evaluation.objectives),
         "close_to_limits": list(one.close),
         "limit_errors": dict(one.limit_errors),
         "violations": dict(one.violations),

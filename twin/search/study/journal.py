@@ -27,21 +27,13 @@ class JournalFile(BaseJournalBackend):
     def __init__(self, path: Path, locks: Locks) -> None:
         self._path = path
         self._locks = locks
-        self._starts = [0]  # byte offset of each line read so far, and of the next one
+        self._starts = [0]
         with open(path, "ab"):
             pass
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """Yield the entries from a number on."""
-        with open(self._path, "rb") as file:
-            at = min(log_number_from, len(self._starts) - 1)
-            file.seek(self._starts[at])
-            whole = file.read().rpartition(b"\n")[0]
-        for number, line in enumerate(whole.split(b"\n") if whole else [], start=at):
-            if number == len(self._starts) - 1:
-                self._starts.append(self._starts[-1] + len(line) + 1)
-            if number >= log_number_from:
-                yield json.loads(line)
+        return whole_lines(self._path, self._starts, log_number_from)
 
     def append_logs(self, logs: Iterable[dict[str, Any]]) -> None:
         """Add entries."""
@@ -71,6 +63,25 @@ class JournalFile(BaseJournalBackend):
             if error.filename is None:
                 error.filename = str(self._path)
             raise
+
+
+def whole_lines(path: Path, starts: list[int], first: int) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a journal from a number on; a torn last line is left out.
+
+    Args:
+        path: the file.
+        starts: byte offset of each line read so far, and of the next one; grows.
+        first: number of the first entry.
+    """
+    with open(path, "rb") as file:
+        at = min(first, len(starts) - 1)
+        file.seek(starts[at])
+        whole = file.read().rpartition(b"\n")[0]
+    for number, line in enumerate(whole.split(b"\n") if whole else [], start=at):
+        if number == len(starts) - 1:
+            starts.append(starts[-1] + len(line) + 1)
+        if number >= first:
+            yield json.loads(line)
 
 
 def _whole_lines_end(handle: int) -> int:
