@@ -26,7 +26,8 @@ def _needed(sizing: Sizing) -> str:
         return f"No number of replicas up to {sizing.most} meets the SLO ({limits})."
     gpus = f"{count(sizing.gpus)} x {sizing.gpu}"
     whole = f"{_replicas(sizing.replicas)} of {sizing.gpus_a_replica}"
-    return f"{gpus} ({whole}) meet the SLO ({limits})."
+    verb = "meets" if sizing.gpus == 1 else "meet"
+    return f"{gpus} ({whole}) {verb} the SLO ({limits})."
 
 
 def _within_error(sizing: Sizing) -> str:

@@ -57,7 +57,7 @@ def test_size_prints_and_writes(twin):
     out, err = twin("size", *SMALL, "--json", "-")
     data = json.loads(out)
     assert Sizing.from_dict(data).replicas == data["gpus"] == 1
-    assert "1 x h100_sxm (1 replica of 1) meet the SLO" in err
+    assert "1 x h100_sxm (1 replica of 1) meets the SLO" in err
 
 
 def test_size_ends_with_1_where_no_number_is_enough(twin):
