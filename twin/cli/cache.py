@@ -99,8 +99,7 @@ def _question(
     """Return what is compared.
 
     Args:
-        trace: as read.
-        accesses: its look-ups.
+        trace, accesses: as read, and its look-ups.
         asked: what --capacities, --policies and --ttl say.
         network: what --llm, --gpu and --kv-cache-dtype say.
     """
