@@ -12,13 +12,9 @@ from twin.report.cache import (
     rate_cells,
     rate_headings,
 )
-<<<<<<< HEAD
+from twin.report.cache_summary import summary_line
 from twin.report.charts.cache import below_chart, rate_chart
 from twin.report.charts.style import themed
-=======
-from twin.report.cache_chart import below_chart, rate_chart
-from twin.report.cache_summary import summary_line
->>>>>>> w6b
 from twin.report.html import escaped, figure, notes_section, page, table
 
 
