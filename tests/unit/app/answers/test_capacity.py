@@ -105,9 +105,7 @@ def test_pools_are_told_apart():
 
 
 def test_experts_spread_over_ranks_have_no_command_but_a_reason():
-    found = capacity_answer(
-        _setup(llm="qwen3-30b-a3b", parallelism__tp=2, parallelism__ep=2)
-    )
+    found = capacity_answer(_setup(llm="qwen3-30b-a3b", parallelism__tp=2, parallelism__ep=2))
     assert found.command == ""
     assert any("knows no dp and no ep" in note for note in found.notes)
 
