@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.answers.deployment import problem_but_for_room
 from app.answers.setup import Setup
+from app.answers.studies import is_id
 from app.knobs.knob import Value
 from app.knobs.table import BY_KEY, BY_SHORT
 from app.knobs.values import parsed, written
@@ -17,7 +18,10 @@ VERSION = "1"
 BASELINE = "a."
 """What keys of the baseline begin with."""
 
-_OWN_KEYS = ("v", "h", "s", "price")
+STUDY = "study"
+"""Key of the id of a study: whoever has it may watch and stop that study."""
+
+_OWN_KEYS = ("v", "h", "s", "price", STUDY)
 MOST_USD = 1_000.0
 """Highest price of a GPU-hour that makes sense here."""
 
@@ -34,26 +38,30 @@ class Linked:
         baseline: what to compare with; None: the scenario as its file has it.
         ignored: what could not be used, a sentence each.
         digest: of the view where the link was made; empty: it has none.
+        study: id of a study; empty: none.
     """
 
     view: View
     baseline: View | None
     ignored: tuple[str, ...]
     digest: str
+    study: str = ""
 
 
-def query(view: View, baseline: View | None, digest: str) -> dict[str, str]:
+def query(view: View, baseline: View | None, digest: str, study: str = "") -> dict[str, str]:
     """Return the query parameters of a view; empty where nothing differs from a first visit.
 
     Args:
         view: what is on screen.
         baseline: what it is compared with; None: the scenario as its file has it.
         digest: of the view's setup.
+        study: id of the visitor's study; empty: none.
     """
     found = _written(view, "")
     if baseline is not None:
         found |= {f"{BASELINE}s": baseline.scenario} | _written(baseline, BASELINE)
-    return {"v": VERSION, **found, "h": digest[:DIGITS]} if found else {}
+    found = {"v": VERSION, **found, "h": digest[:DIGITS]} if found else {}
+    return {**found, STUDY: study} if study else found
 
 
 def _written(view: View, prefix: str) -> dict[str, str]:
@@ -73,7 +81,11 @@ def linked(parameters: Mapping[str, str]) -> Linked:
     view = _view(parameters, "", ignored)
     asks = any(key.startswith(BASELINE) for key in parameters)
     baseline = _view(parameters, BASELINE, ignored) if asks else None
-    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""))
+    study = parameters.get(STUDY, "")
+    if study and not is_id(study):
+        ignored.append("Ignored study: it is no study's id.")
+        study = ""
+    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""), study)
 
 
 def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> View:

@@ -31,6 +31,7 @@ class Session:
         last: the last answer of each kind, to be shown until a new one is there.
         pace: how fast simulations are here.
         generation: grows when all widgets are to be made anew.
+        studies: ids of the searches that were started or followed here, the one on screen last.
     """
 
     view: View
@@ -44,6 +45,7 @@ class Session:
     last: dict[str, Any] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
     generation: int = 0
+    studies: list[str] = field(default_factory=list)
 
     def setup(self, view: View | None = None) -> Setup:
         """Return what is asked of the twin for a view, uploads included."""
@@ -69,7 +71,11 @@ def session() -> Session:
     if _KEY not in st.session_state:
         asked = linked(dict(st.query_params))
         st.session_state[_KEY] = Session(
-            asked.view, asked.baseline, told=asked.ignored, link_digest=asked.digest
+            asked.view,
+            asked.baseline,
+            told=asked.ignored,
+            link_digest=asked.digest,
+            studies=[asked.study] if asked.study else [],
         )
     found: Session = st.session_state[_KEY]
     return found

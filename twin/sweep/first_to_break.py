@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from twin.report.numbers import count, percent, percentile_name, seconds, significant
+from twin.report.numbers import count, load, percent, percentile_name, seconds, significant
 from twin.report.slo import Slo
 from twin.report.verdict import BOUND_WORDS
 from twin.sweep.point import LoadPoint
@@ -16,8 +16,10 @@ Resource = Literal[
 
 SOME = 0.05
 """Waiting for a resource for less than this share of the time is a burst, not a limit."""
-MOST = 0.5
-"""Steps that are full for this share of the time are full as a rule."""
+FULL = 0.1
+"""Requests that wait for full steps for this share of the time wait longer for it at P99."""
+SATURATED = 0.8
+"""Compute that binds less of the GPU's time than this has room left: larger steps would use it."""
 
 _NAMES = {"kv": "KV capacity", "max_num_seqs": "max_num_seqs", "token_budget": "the token budget"}
 
@@ -28,9 +30,9 @@ class FirstToBreak:
 
     Attributes:
         resource: `kv` capacity; `max_num_seqs`, seats all taken while KV is free; `token_budget`
-            (max_num_batched_tokens), full steps that compute does not bind; what binds the steps
-            that are too slow: `compute`, `hbm`, `link`, `launch` (the CPU); `lost`: requests that
-            are refused or lost, whatever the load of the GPU; `none` does.
+            (max_num_batched_tokens), first tokens late behind full steps while compute has room;
+            what binds the steps that are too slow: `compute`, `hbm`, `link`, `launch` (the CPU);
+            `lost`: requests that are refused or lost, whatever the GPU does; `none` does.
         offered, factor: the load at which it shows; None: nothing breaks.
         sentence: for a reader, with the evidence.
     """
@@ -57,7 +59,7 @@ def first_to_break(sweep: LoadSweep) -> FirstToBreak:
     if point is None:
         last = sweep.points[-1]
         times = f"{significant(last.factor)} times the scenario's load"
-        words = f"Nothing breaks up to {significant(last.offered)} {sweep.unit}, {times}."
+        words = f"Nothing breaks up to {load(last.offered, sweep.unit)} {sweep.unit}, {times}."
         return FirstToBreak("none", None, None, words)
     resource = _resource(point, sweep.slo)
     if point is sweep.points[0]:
@@ -68,9 +70,9 @@ def first_to_break(sweep: LoadSweep) -> FirstToBreak:
         head = "First to break, below the scenario's own load"
         if point.factor == 1:
             head = "First to break, at the scenario's own load"
-    name = "not a resource" if resource == "lost" else _NAMES.get(resource) or BOUND_WORDS[resource]
+    name = "no resource" if resource == "lost" else _NAMES.get(resource) or BOUND_WORDS[resource]
     evidence = _evidence(resource, point, sweep)
-    words = f"{head}: {name} (at {significant(point.offered)} {sweep.unit} {evidence})."
+    words = f"{head}: {name} (at {load(point.offered, sweep.unit)} {sweep.unit} {evidence})."
     return FirstToBreak(resource, point.offered, point.factor, words)
 
 
@@ -83,7 +85,8 @@ def _resource(point: LoadPoint, slo: Slo) -> Resource:
     if not point.queue_grows and point.lost and _served_in_time(point, slo):
         return "lost"
     bound = max(point.bound, key=lambda name: point.bound[name])
-    if point.waits[BUDGET] >= MOST and bound != "compute":
+    late = point.queue_grows or _over(point.slo_ttft_s, slo.ttft_s)
+    if late and point.waits[BUDGET] >= FULL and point.bound["compute"] < SATURATED:
         return "token_budget"
     names: dict[str, Resource] = {
         "compute": "compute", "hbm": "hbm", "link": "link", "launch": "launch"
@@ -94,7 +97,11 @@ def _resource(point: LoadPoint, slo: Slo) -> Resource:
 def _served_in_time(point: LoadPoint, slo: Slo) -> bool:
     """Whether what was served meets the limits, so that lost requests alone fail them."""
     pairs = ((point.slo_ttft_s, slo.ttft_s), (point.slo_tpot_s, slo.tpot_s))
-    return all(value is None or limit is None or value <= limit for value, limit in pairs)
+    return not any(_over(value, limit) for value, limit in pairs)
+
+
+def _over(value: float | None, limit: float | None) -> bool:
+    return value is not None and limit is not None and value > limit
 
 
 def _evidence(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
@@ -113,9 +120,9 @@ def _evidence(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
     shown = _late(point, sweep)
     busy = f"GPU busy {percent(point.gpu_busy_share)}"
     if resource == "token_budget":
-        return (
-            f"steps are full while requests wait {percent(point.waits[BUDGET])} of the time{shown}"
-        )
+        full = f"full steps of {count(point.step_tokens)} tokens {percent(point.waits[BUDGET])}"
+        room = f"compute binds {percent(point.bound['compute'])} of GPU time"
+        return f"requests wait for {full} of the time, while {room}{shown}"
     shares = f"it binds {percent(point.bound[resource])} of GPU time{_second(resource, point)}"
     return f"{shares}, {busy}, KV {peak}{shown}"
 
@@ -142,6 +149,6 @@ def _late(point: LoadPoint, sweep: LoadSweep) -> str:
             ("TTFT", point.slo_ttft_s, sweep.slo.ttft_s),
             ("TPOT", point.slo_tpot_s, sweep.slo.tpot_s),
         )
-        if value is not None and limit is not None and value > limit
+        if _over(value, limit)
     ]
     return "".join(parts) + (", the queue grows" if point.queue_grows else "")

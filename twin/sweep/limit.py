@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from twin.report.numbers import percent, significant
+from twin.report.numbers import load, percent
 from twin.sweep.point import LoadPoint
 from twin.sweep.sweep import LoadSweep, edge
 
@@ -58,12 +58,12 @@ def _words(sweep: LoadSweep, low: float | None, high: float | None) -> str:
     if sweep.slo.asked:
         holds, fails = "Meets the SLO", "Misses the SLO"
     else:
-        holds, fails = "Keeps up", "Its queue grows"
+        holds, fails = "Keeps up with the load", "The queue grows"
     if low is None:
-        return f"{fails} already at {significant(high)} {unit}, the lowest load"
+        return f"{fails} already at {load(high, unit)} {unit}, the lowest load"
     if high is None:
-        return f"{holds} at every load up to {significant(low)} {unit}"
-    return f"{holds} up to {interval(low, high)} {unit}"
+        return f"{holds} at every load up to {load(low, unit)} {unit}"
+    return f"{holds} up to {interval(low, high, unit)} {unit}"
 
 
 def _error_words(sweep: LoadSweep, low: float | None, high: float | None) -> str:
@@ -72,11 +72,11 @@ def _error_words(sweep: LoadSweep, low: float | None, high: float | None) -> str
     if low is None and high is None:
         return "; within the forecast's error it may hold at no load or at all of them"
     if low is None:
-        span = f"it may miss at every load, and does from {significant(high)} {sweep.unit} on"
+        span = f"it may miss at every load, and does from {load(high, sweep.unit)} {sweep.unit} on"
     elif high is None:
-        span = f"it holds up to {significant(low)} {sweep.unit} at least"
+        span = f"it holds up to {load(low, sweep.unit)} {sweep.unit} at least"
     else:
-        span = f"up to {interval(low, high)} {sweep.unit}"
+        span = f"up to {interval(low, high, sweep.unit)} {sweep.unit}"
     return f"; within the forecast's error {span} ({error_words(sweep)})"
 
 
@@ -93,7 +93,7 @@ def error_words(sweep: LoadSweep) -> str:
     return f"P90 held-out error: {', '.join(parts)}, n = {sweep.error.rows}"
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, unit: str) -> str:
     """Return `13–15`, or one number where both read alike."""
-    first, last = significant(low), significant(high)
+    first, last = load(low, unit), load(high, unit)
     return first if first == last else f"{first}–{last}"

@@ -31,6 +31,7 @@ class LoadPoint:
         preemptions: in all.
         running_max, waiting_max, waiting_mean: requests of one engine core.
         seats: most requests that an engine core may run.
+        step_tokens: most tokens of a step.
         queue_grows: waiting grows to the end, so latencies depend on the run's length.
         gpu_busy_share: of the GPUs' time.
         bound: share of GPU time by what binds it.
@@ -59,6 +60,7 @@ class LoadPoint:
     waiting_max: float | None
     waiting_mean: float | None
     seats: int
+    step_tokens: int
     queue_grows: bool
     gpu_busy_share: float | None
     bound: dict[str, float]
@@ -121,6 +123,7 @@ def point_of(
         waiting_max=waiting["max"],
         waiting_mean=waiting["mean"],
         seats=seats_of(scenario),
+        step_tokens=scenario.policy.max_num_batched_tokens,
         queue_grows=figures["queue_grows"],
         gpu_busy_share=figures["gpu_busy_share"],
         bound={name: share or 0.0 for name, share in figures["time_by_bound"].items()},

@@ -13,7 +13,7 @@ from twin.recording import RecordingSpec
 from twin.scenario import Scenario, ScenarioFile
 
 Progress = Callable[[int, int], None]
-"""Called with (runs done, runs in all); the second may shrink, as some turn out not to be needed."""
+"""Called with (runs done, runs in all at most); the last call has what it came to."""
 
 
 class StoppedError(ServetwinError):
