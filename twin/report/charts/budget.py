@@ -35,6 +35,7 @@ _LABEL_ROOM = 1.6
 """Times its length: where the words after a bar that does not fit end."""
 
 _LIMIT_DASH = [6, 3]
+_BAR_MARK = {"type": "bar", "stroke": colour("ink"), "strokeWidth": 0.5, "height": {"band": 0.7}}
 
 
 def memory_budget(budgets: Sequence[MemoryBudget], gpu: str, chosen_tp: int) -> Chart:
@@ -105,9 +106,8 @@ def _bars(names: list[str], parts: list[str], top: float) -> list[Spec]:
         "scale": {"domain": [0, top], "nice": False},
         "axis": {"title": "Memory of one GPU (GiB)", "tickCount": 6},
     }
-    bar = {"type": "bar", "stroke": colour("ink"), "strokeWidth": 0.5, "height": {"band": 0.7}}
     filled = {
-        "mark": bar,
+        "mark": _BAR_MARK,
         "encoding": {
             "x": x,
             "x2": {"field": "end_gib"},
