@@ -56,7 +56,9 @@ def _kept(visitor: Session, what: str, ask: Callable[[], Any], more: str = "") -
 
 def _calibration_line(visitor: Session, state: Calibration) -> None:
     icon = ":material/check_circle:" if state.calibrated else ":material/warning:"
-    st.markdown(f"#### {icon} {state.sentence()}")
+    st.markdown(f"##### {icon} {state.sentence()}")
+    if state.state != "published":
+        st.markdown(state.error_sentence())
     about = "; ".join(filter(None, [state.source, *state.notes]))
     st.caption(f"Source: {about}.")
     if not state.calibrated:
