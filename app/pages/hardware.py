@@ -96,12 +96,9 @@ def _kernels(visitor: Session) -> None:
     if not answer.profile:
         st.info(f"{answer.scatter.alt} Prices are physics over published figures: error unknown.")
         return
-    left, right = st.columns(2)
-    with left:
-        figure(answer.scatter, key="hardware-modelled")
-    with right:
-        figure(answer.ratio, key="hardware-ratio")
     _notes(answer.notes)
+    figure(answer.scatter, key="hardware-modelled")
+    figure(answer.ratio, key="hardware-ratio")
     st.caption("Held-out error by family, as the profile stores it, over all held-out rows")
     _table(answer.errors, "hardware-errors")
     st.code(f"twin-calibrate holdout {answer.profile}", language="bash")

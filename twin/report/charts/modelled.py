@@ -77,9 +77,9 @@ def modelled_ratio(name: str, points: Sequence[Compared]) -> Chart:
         return Chart("modelled_ratio", title, {}, [], "No single kernel was measured.")
     rows, caption = _rows(name, points)
     times, ratios = ([row[key] for row in rows] for key in ("measured_us", "ratio"))
-    widest = max(max(ratios), 1 / min(ratios))
-    y = log_axis("ratio", _RATIO, (rounded(1 / widest, 3), rounded(widest, 3)))
-    y["axis"] |= {"values": [0.1, 0.2, 0.5, 1, 2, 5, 10], "labelOverlap": False}
+    _, widest = log_domain(1.0, max(max(ratios), 1 / min(ratios)))
+    y = log_axis("ratio", _RATIO, (rounded(1 / widest), widest))
+    y["axis"]["labelOverlap"] = False
     x = log_axis("measured_us", _MEASURED, log_domain(min(times), max(times)))
     agree: Spec = {
         "data": {"values": [{}]},
