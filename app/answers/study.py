@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from app.answers.order import Order
 from app.answers.studies import Launch, Study
 from twin.report.charts.chart import Chart
+from twin.report.numbers import seconds, significant
 
 if TYPE_CHECKING:
     from twin.search.judging.report import SearchReport
@@ -30,7 +31,8 @@ class Look:
         state: what it does; `stopped`: it ended without being asked and without a word.
         why: one line of a failed one; else empty.
         done, total, begun: trials finished, in the end, made so far.
-        best: best value of the first objective so far, with its unit; empty: none yet.
+        best: best value of the first objective so far; empty: none yet.
+        unit: of it, where `best` does not say.
         left_s: seconds to the last trial at the pace of this run; None: not known.
         complete: trials seen on all of the traffic: something to judge.
     """
@@ -41,6 +43,7 @@ class Look:
     total: int
     begun: int
     best: str
+    unit: str
     left_s: float | None
     complete: int
 
@@ -116,7 +119,7 @@ class Watched:
             len(seen.finished),
             total,
             seen.begun,
-            self._best(seen),
+            *self._best(seen),
             _left_s(launch, seen, total) if state == "running" else None,
             sum(trial.state == "complete" for trial in seen.finished),
         )
@@ -179,18 +182,18 @@ class Watched:
         word = self.study.last_word()
         return ("failed", word) if word else ("stopped", "")
 
-    def _best(self, seen: "Seen") -> str:
-        from twin.search.judging.told import objective_text
+    def _best(self, seen: "Seen") -> tuple[str, str]:
         from twin.search.objectives import OBJECTIVES
         from twin.search.study.progress import best_of
 
         wanted = self.order.wanted
         objective = OBJECTIVES[wanted.objectives[0]]
-        best = best_of(list(seen.finished), objective.name)
-        if best is None:
-            return ""
         unit = objective.unit_at(wanted.usd_per_gpu_hour)
-        return objective_text(best.evaluation.objectives[objective.name], unit)
+        best = best_of(list(seen.finished), objective.name)
+        value = None if best is None else best.evaluation.objectives[objective.name]
+        if unit == "s":
+            return (seconds(value) if best else ""), ""
+        return (significant(value) if best else ""), unit
 
 
 def _left_s(launch: Launch | None, seen: "Seen", total: int) -> float | None:

@@ -30,9 +30,13 @@ def warm() -> None:
 
 def main(flags: list[str]) -> int:
     """Run the app with Streamlit's flags; return its exit code."""
+    from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import cli
 
     warm()
+    # Until the script has run once, Streamlit takes the folder `pages` beside it for pages of its
+    # own: who came to /search before anybody had been at / would see an empty one.
+    PagesManager.uses_pages_directory = False
     print(os.environ.pop(READY, ""), flush=True)
     return int(cli.main(["run", str(SCRIPT), *flags], standalone_mode=False) or 0)
 
