@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.pages.capacity import capacity_page
 from app.pages.forecast import forecast_page
+from app.pages.hardware import hardware_page
 from app.pages.search import search_page
 
 
@@ -26,5 +28,7 @@ class Page:
 
 PAGES: tuple[Page, ...] = (
     Page("Forecast", "", ":material/monitoring:", forecast_page),
+    Page("Capacity", "capacity", ":material/inventory_2:", capacity_page),
+    Page("Hardware", "hardware", ":material/developer_board:", hardware_page),
     Page("Search", "search", ":material/search_insights:", search_page),
 )

@@ -7,6 +7,7 @@ from app.answers.forecast import Forecast
 from app.parts.baseline import baseline_bar
 from app.parts.cards import cards
 from app.parts.figure import figure
+from app.parts.load import load_tab
 from app.parts.results import calmly, forecast_of
 from app.parts.verdict import verdict_line
 from app.state.session import Session, session
@@ -42,7 +43,7 @@ def _draw(visitor: Session) -> None:
             _latency(current, before)
     with load:
         if load.open:
-            st.write("…")
+            load_tab(visitor)
     for tab, name in ((steps, "steps"), (kv, "kv"), (queue, "queue")):
         with tab:
             if tab.open:

@@ -18,6 +18,7 @@ _THEME = {
 # Eight cards in two rows: figures with their units have to fit at 1280 px.
 _SIZES = {"theme.metricValueFontSize": "1.6rem", "theme.headingFontSizes": "1.9rem"}
 _DARK = {
+    "theme.dark.backgroundColor": "#0E1117",
     "theme.dark.primaryColor": "#56B4E9",
     "theme.dark.greenColor": "#56B4E9",
     "theme.dark.greenTextColor": "#56B4E9",

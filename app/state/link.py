@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from app.answers.setup import Setup, problem_of
+from app.answers.deployment import problem_but_for_room
+from app.answers.setup import Setup
 from app.answers.studies import is_id
 from app.knobs.knob import Value
 from app.knobs.table import BY_KEY, BY_SHORT
@@ -135,11 +136,11 @@ def _of(parameters: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]
 
 def _valid(scenario: str, changes: Mapping[str, Value], ignored: list[str]) -> dict[str, Value]:
     """Leave out what does not go with the rest, one by one where all together do not go."""
-    if not problem_of(Setup(scenario, None, changes)):
+    if not problem_but_for_room(Setup(scenario, None, changes)):
         return dict(changes)
     kept: dict[str, Value] = {}
     for key, value in changes.items():
-        problem = problem_of(Setup(scenario, None, {**kept, key: value}))
+        problem = problem_but_for_room(Setup(scenario, None, {**kept, key: value}))
         if problem:
             ignored.append(f"Ignored {BY_KEY[key].short}={written(value)}: {problem}")
         else:

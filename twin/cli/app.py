@@ -18,6 +18,7 @@ from twin.cli import (
     scenario,
     search,
     simulate,
+    sweep,
     what_if,
 )
 
@@ -31,6 +32,8 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate.simulate_command)
 app.command("app")(what_if.app_command)
+app.command("sweep")(sweep.sweep_command)
+app.command("size")(sweep.size_command)
 app.command("search")(search.search_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from twin.errors import InputError
+from twin.llm.layer_profiles import layer_profile_for
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.resolve import resolve_with
 from twin.load.scenario_file import read_scenario_file
@@ -18,11 +19,11 @@ from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
 from twin.search.candidates import gpus_of
 from twin.search.defaults import defaults_of
 from twin.search.energy import power_of
-from twin.search.evaluation import Part
 from twin.search.feasibility import check
 from twin.search.knob import Knob
 from twin.search.narrow import ANY, Ground, narrow
 from twin.search.objectives import OBJECTIVES
+from twin.search.piece import Part, Piece
 from twin.search.problem import Limits, SearchProblem
 from twin.search.slices import Slicer
 from twin.search.space import SPACE
@@ -101,13 +102,22 @@ def _ground(file: ScenarioFile, inputs: Inputs, limits: Limits, engine: str, whe
         engine,
         *_of_requests(file, inputs),
         defaults_of(scenario),
+        layers_measured=_layers_measured(scenario),
     )
+
+
+def _layers_measured(scenario: Scenario) -> bool:
+    file = scenario.file
+    gpu, engine, tp = scenario.gpu.name, file.engine, file.parallelism.tp
+    if scenario.profile is not None:
+        return False
+    return layer_profile_for(gpu, scenario.arch, engine.name, engine.version, tp) is not None
 
 
 def _check_facts(objectives: Sequence[str], ground: Ground, slicer: Slicer) -> None:
     """Check what files hold: requests on both sides of the search's share, power of the GPU."""
     for part in _PARTS:
-        slicer.cut(part)
+        slicer.cut(Piece(part))
     if "joules_per_token" in objectives:
         power_of(ground.gpu)
 

@@ -55,9 +55,9 @@ def trials_chart(report: SearchReport) -> Chart:
 
 
 def _row(one: Tried, report: SearchReport, objectives: list[Objective]) -> Row:
-    front = len(objectives) > 1 and one.number in {t.number for t in report.explanation.front}
+    front = one.number in {t.number for t in report.explanation.front}
     keeps = one.evaluation.meets
-    kind = FRONT if front else KEEPS if keeps else BREAKS
+    kind = FRONT if front and len(objectives) > 1 else KEEPS if keeps else BREAKS
     return {
         "trial": one.number,
         "kind": kind if one.candidate else DEFAULT,

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from twin.errors import InputError
+from twin.load.inputs import find_arch
 from twin.search.candidates import file_of
 from twin.search.evaluation import Evaluation
 from twin.search.judging.binding import Binding
 from twin.search.judging.conclude import SCENARIO_FILE
 from twin.search.judging.confirm import Confirmation
-from twin.search.judging.explanation import TEN, Explanation
+from twin.search.judging.explanation import TEN, Explanation, what_matters
 from twin.search.judging.gains import Gain
 from twin.search.judging.hardware import HardwareWord, hardware_word
-from twin.search.judging.importance import importance
 from twin.search.judging.paired import PairedGain
 from twin.search.judging.pareto import Tried, pareto_set, ranked
 from twin.search.judging.report import SEARCH_SCHEMA_VERSION, SearchReport
@@ -106,10 +106,13 @@ def _explanation(
     binds: tuple[Binding | None, Binding | None],
 ) -> Explanation:
     objectives = [OBJECTIVES[name] for name in problem.objectives]
+    arch = find_arch(problem.file.llm, problem.base, f"{problem.where}, llm")
+    shares, alike = what_matters(problem, trials, experts=arch.moe is not None)
     return Explanation(
         front=tuple(pareto_set(trials, objectives)),
         top=tuple(ranked(trials, objectives)[:TEN]),
-        importance={o.name: tuple(importance(trials, o, problem.defaults)) for o in objectives},
+        importance=shares,
+        alike=alike,
         neighbours=neighbours,
         around=around,
         default_binding=binds[0],
@@ -127,6 +130,7 @@ def _confirmation(kept: Mapping[str, Any]) -> Confirmation:
         accepted=kept["accepted"],
         reasons=tuple(kept["reasons"]),
         close=tuple(kept["close_to_limits"]),
+        limit_errors=kept["limit_errors"],
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,11 @@ class JournalFile(BaseJournalBackend):
     def append_logs(self, logs: Iterable[dict[str, Any]]) -> None:
         """Add entries."""
         lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
-        with self._locks.exclusive(), open(self._path, "r+b", buffering=0) as file:
+        with (
+            self._locks.exclusive(),
+            self._named(),
+            open(self._path, "r+b", buffering=0) as file,
+        ):
             end = _whole_lines_end(file.fileno())
             data = memoryview(lines.encode())
             while data:
@@ -46,8 +51,18 @@ class JournalFile(BaseJournalBackend):
 
     def settle(self) -> None:
         """Wait until the disk has everything."""
-        with open(self._path, "rb") as file:
+        with self._named(), open(self._path, "rb") as file:
             os.fsync(file.fileno())
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in errors of calls that know but its number, such as of a full disk."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename is None:
+                error.filename = str(self._path)
+            raise
 
 
 def whole_lines(path: Path, starts: list[int], first: int) -> Iterator[dict[str, Any]]:
