@@ -70,7 +70,10 @@ class Findings:
         decision: as in `summary.json`; empty: not judged yet.
         charts: `tradeoff` (not where TTFT alone is wanted), `trials`, `importance`, and judged
             `gains` and `sensitivity`.
-        tables: `best`, `importance`, and judged `changes`, `gains`, `limits`, `neighbours`.
+        tables: `best`, `importance`, and judged `changes`, `gains`, `limits`, `neighbours` and
+            `lengths` of the runs that figures are of.
+        rule: when a gain counts.
+        edges: what to know of figures of runs of different length.
         notes: reasons and caveats, a sentence each.
         binds: what binds, a sentence each for the default and the recommended policy.
         hardware: what a GPU has said.
@@ -81,6 +84,8 @@ class Findings:
     decision: str
     charts: dict[str, Chart]
     tables: dict[str, Table]
+    rule: str
+    edges: str
     notes: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
     hardware: str = ""
@@ -215,6 +220,8 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
     """
     from twin.search.judging.bars import gains_chart, importance_chart, sensitivity_chart
     from twin.search.judging.chart import trials_chart
+    from twin.search.judging.page import RULE
+    from twin.search.judging.stretch import EDGES
     from twin.search.judging.tradeoff import tradeoff_chart
 
     tradeoff = tradeoff_chart(report)
@@ -229,6 +236,8 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
         decision=judgement.decision if judged else "",
         charts={chart.name: chart for chart in charts},
         tables=_tables(report),
+        rule=RULE,
+        edges=EDGES,
         notes=(*(shown.reasons if shown else ()), *report.notes),
         binds=_binds(report),
         hardware=hardware.sentence,
@@ -237,8 +246,10 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
 
 
 def _tables(report: "SearchReport") -> dict[str, Table]:
+    from twin.search.judging.stretch import STRETCH_HEADINGS, stretch_rows
     from twin.search.judging.table import (
         GAIN_HEADINGS,
+        LIMIT_HEADINGS,
         change_rows,
         constraint_rows,
         gain_rows,
@@ -260,11 +271,16 @@ def _tables(report: "SearchReport") -> dict[str, Table]:
     found["neighbours"] = _table(["knob", "value", *names, "constraints"], near)
     if report.shown is not None:
         found["gains"] = _table(list(GAIN_HEADINGS), gain_rows(report, report.shown))
-        found["limits"] = _table(["limit", "default", "found"], constraint_rows(report.shown))
+        found["limits"] = _table(list(LIMIT_HEADINGS), constraint_rows(report.shown))
+    if any(report.stretches.values()):
+        over = report.shown.over if report.shown else "seeds"
+        found["lengths"] = _table(list(STRETCH_HEADINGS), stretch_rows(report.stretches, over))
     return {name: table for name, table in found.items() if table.rows}
 
 
 def _table(head: list[str], rows: list[list[str]]) -> Table:
+    if any(len(row) != len(head) for row in rows):
+        raise ValueError(f"rows of another width than {head}")
     return Table(tuple(head), tuple(tuple(row) for row in rows))
 
 

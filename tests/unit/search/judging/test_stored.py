@@ -57,6 +57,7 @@ def test_a_stored_report_has_the_same_tables(two, tmp_path):
     assert gain_rows(again, again.shown) == gain_rows(two, two.shown)
     assert again.judgement.sentence == two.judgement.sentence
     assert again.counts == two.counts
+    assert again.stretches == dict(two.stretches)
     assert again.explanation.binding.sentence == two.explanation.binding.sentence
 
 
