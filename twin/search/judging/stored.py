@@ -18,7 +18,9 @@ from twin.search.judging.paired import PairedGain
 from twin.search.judging.pareto import Tried, pareto_set, ranked
 from twin.search.judging.report import SEARCH_SCHEMA_VERSION, SearchReport
 from twin.search.judging.sensitivity import Neighbour
+from twin.search.judging.stretch import Stretch
 from twin.search.judging.verdict import Judgement
+from twin.search.length import Length
 from twin.search.objectives import OBJECTIVES
 from twin.search.problem import SearchProblem
 from twin.search.study.options import FinishedTrial
@@ -91,6 +93,7 @@ def stored_report(
         title=problem.file.name,
         notes=tuple(summary["notes"]),
         pruned=len(trials) - len(whole),
+        stretches={name: _stretch(one) for name, one in summary["stretches"].items()},
     )
 
 
@@ -132,6 +135,13 @@ def _confirmation(kept: Mapping[str, Any]) -> Confirmation:
         close=tuple(kept["close_to_limits"]),
         limit_errors=kept["limit_errors"],
     )
+
+
+def _stretch(kept: Mapping[str, Any] | None) -> Stretch | None:
+    if kept is None:
+        return None
+    length = Length(kept["requests"], kept["traffic_s"], kept["simulated_s"])
+    return Stretch(kept["runs"], length)
 
 
 def _gain(kept: Mapping[str, Any]) -> Gain:
