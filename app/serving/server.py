@@ -30,16 +30,9 @@ def warm() -> None:
 
 def main(flags: list[str]) -> int:
     """Run the app with Streamlit's flags; return its exit code."""
-    from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import cli
 
-    # Until the script has run once, Streamlit takes the files of a folder `pages` beside it for
-    # pages of their own: a first visit by a page's address would run that file and draw nothing.
-    PagesManager.uses_pages_directory = False
     warm()
-    # Until the script has run once, Streamlit takes the folder `pages` beside it for pages of its
-    # own: who came to /search before anybody had been at / would see an empty one.
-    PagesManager.uses_pages_directory = False
     print(os.environ.pop(READY, ""), flush=True)
     return int(cli.main(["run", str(SCRIPT), *flags], standalone_mode=False) or 0)
 

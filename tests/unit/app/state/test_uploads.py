@@ -90,7 +90,12 @@ def test_a_file_name_of_a_visitor_never_names_a_place(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"[1, 2]", "config.json"), (b"not json", "is not JSON"), (b"{}", "config.json"), (b"x" * 2_000_000, "MB")],
+    [
+        (b"[1, 2]", "config.json"),
+        (b"not json", "is not JSON"),
+        (b"{}", "config.json"),
+        (b"x" * 2_000_000, "MB"),
+    ],
 )
 def test_bad_models_are_refused(folder: Folder, content: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
