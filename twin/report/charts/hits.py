@@ -40,7 +40,7 @@ def hits_over_time(history: PoolHistory | None) -> Chart:
         f"intervals of {_width(history)}; none where nobody was admitted. Dashed: the whole run, "
         f"{percent(rate)}."
     )
-    spec = unit_chart(title, alt, rows, {"layer": _hit_layers(rate)})
+    spec = unit_chart(title, alt, rows, {"layer": _hit_layers(rate, _time(history))})
     return Chart(name, title, spec, rows, alt, caption)
 
 
@@ -61,7 +61,7 @@ def preemptions_over_time(history: PoolHistory | None) -> Chart:
         f"▲: the preemptions of an interval of {_width(history)}, at the GPU time that their "
         "tokens took a second time: each step less the same step without them."
     )
-    spec = unit_chart(title, alt, rows, _cost_body())
+    spec = unit_chart(title, alt, rows, _cost_body(_time(history)))
     return Chart(name, title, spec, rows, alt, caption)
 
 
@@ -110,7 +110,13 @@ def _width(history: PoolHistory) -> str:
     return seconds(float(history.edges_s[1] - history.edges_s[0]))
 
 
-def _hit_layers(rate: float) -> list[Spec]:
+def _time(history: PoolHistory) -> Spec:
+    """Return the encoding of time over the whole run, so that charts stand under each other."""
+    ends = [rounded(float(t), 6) for t in history.edges_s[[0, -1]]]
+    return {**time_axis(), "scale": {"domain": ends, "nice": False}}
+
+
+def _hit_layers(rate: float, time: Spec) -> list[Spec]:
     y = {
         "type": "quantitative",
         "scale": {"domain": [0, 100]},
@@ -131,7 +137,7 @@ def _hit_layers(rate: float) -> list[Spec]:
         {
             "mark": {"type": "bar", "color": colour("current"), "binSpacing": 0},
             "encoding": {
-                "x": {**time_axis(), "bin": "binned"},
+                "x": {**time, "bin": "binned"},
                 "x2": {"field": "t_end_s"},
                 "y": {"field": "hit_pct", **y},
                 "tooltip": tooltip,
@@ -166,7 +172,7 @@ def _costs(history: PoolHistory) -> list[Row]:
     return rows
 
 
-def _cost_body() -> Spec:
+def _cost_body(time: Spec) -> Spec:
     return {
         "mark": {
             "type": "point",
@@ -177,7 +183,7 @@ def _cost_body() -> Spec:
             "color": colour("slo"),
         },
         "encoding": {
-            "x": time_axis(),
+            "x": time,
             "y": {
                 "field": "recomputed_ms",
                 "type": "quantitative",

@@ -37,6 +37,7 @@ def pool_map(history: PoolHistory | None) -> Chart:
         f"{seconds(_length_s(history))}: at most {percent(top / history.usable_blocks)} of them "
         "belong to requests at an instant shown."
     )
+    width_s = float(history.edges_s[1] - history.edges_s[0])
     columns, lines = history.cells.shape[0] - 1, history.cells.shape[1]
     caption = (
         f"{columns} instants, {_width(history)} apart, by {lines} rows of about "
@@ -44,7 +45,7 @@ def pool_map(history: PoolHistory | None) -> Chart:
         "most blocks of a cell are; the fainter, the more mixed. Cached: no request holds it, and "
         f"a later one can hit it.{_others(history)}"
     )
-    spec = unit_chart(title, alt, rows, _map_body()) | {"height": HEIGHT + 60}
+    spec = unit_chart(title, alt, rows, _map_body(width_s)) | {"height": HEIGHT + 60}
     return Chart(name, title, spec, rows, alt, caption)
 
 
@@ -112,23 +113,27 @@ def _others(history: PoolHistory) -> str:
 def _cells(history: PoolHistory) -> list[Row]:
     if history.cells is None:
         return []
-    ends = [rounded(float(t), 6) for t in history.edges_s[1:]]
     borders, rows = history.first_block, []
-    for start, end, column in zip(
-        _starts(history), ends, history.cells[:-1].tolist(), strict=True
-    ):
+    for start, column in zip(_starts(history), history.cells[:-1].tolist(), strict=True):
         for place, blocks in enumerate(column):
-            most = max(range(len(KINDS)), key=blocks.__getitem__)
-            row: Row = {"t_s": start, "t_end_s": end, "block": borders[place]}
-            row |= {"block_end": borders[place + 1], "is": WORDS[KINDS[most]]}
-            row |= {"share": round(blocks[most] / max(1, sum(blocks)), 2)}
-            rows.append(row | dict(zip(KINDS, blocks, strict=True)))
+            most = KINDS[max(range(len(KINDS)), key=blocks.__getitem__)]
+            row: Row = {"t_s": start, "block": borders[place], "block_end": borders[place + 1]}
+            rows.append(row | {"mostly": most} | dict(zip(KINDS, blocks, strict=True)))
     return rows
 
 
-def _map_body() -> Spec:
+def _map_body(width_s: float) -> Spec:
+    names = " : ".join(f"datum.value == '{kind}' ? '{words}'" for kind, words in WORDS.items())
     return {
-        "mark": {"type": "rect", "stroke": None},
+        "transform": [
+            {"calculate": f"datum.t_s + {width_s}", "as": "t_end_s"},
+            {
+                "calculate": "datum[datum.mostly] / (datum.block_end - datum.block)",
+                "as": "share",
+            },
+        ],
+        # Neighbours overlap by half a pixel: without that, gaps show between them.
+        "mark": {"type": "rect", "x2Offset": 0.5, "y2Offset": -0.5},
         "encoding": {
             "x": time_axis(),
             "x2": {"field": "t_end_s"},
@@ -140,13 +145,18 @@ def _map_body() -> Spec:
             },
             "y2": {"field": "block_end"},
             "color": {
-                "field": "is",
+                "field": "mostly",
                 "type": "nominal",
                 "scale": {
-                    "domain": list(WORDS.values()),
+                    "domain": list(WORDS),
                     "range": [colour(_ROLES[kind]) for kind in WORDS],
                 },
-                "legend": {"title": None, "symbolType": "square", "symbolOpacity": 1},
+                "legend": {
+                    "title": None,
+                    "symbolType": "square",
+                    "symbolOpacity": 1,
+                    "labelExpr": f"{names} : datum.value",
+                },
             },
             "opacity": {
                 "field": "share",

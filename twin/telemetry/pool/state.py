@@ -79,4 +79,3 @@ def _sglang(scheduler: SglangScheduler) -> PoolState:
     usable, unheld = scheduler.usable_blocks, scheduler.free_blocks
     cached = min(unheld, scheduler.core.cache.tree.evictable // scheduler.limits.page_size)
     return PoolState(usable - unheld, cached, unheld - cached)
-
