@@ -10,7 +10,7 @@ TORCH ?= torch==2.13.0
 # Processes for the tests: one a core, two on a small machine.
 JOBS ?= 2
 
-.PHONY: help demo app test lint unit audit fuzz bench fast conformance capacity-table clean
+.PHONY: help demo app test lint unit browser audit fuzz bench fast conformance capacity-table clean
 
 help:
 	@echo "make demo    a forecast and its HTML report (makes the environment first)"
@@ -29,16 +29,21 @@ demo: $(VENV)/.run
 app: $(VENV)/.app
 	$(BIN)/twin app
 
-test: lint unit
+test: lint unit browser
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Containerfile
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n $(JOBS) -m "not audit"
+	$(BIN)/pytest -n $(JOBS) -m "not audit" --ignore tests/browser
+
+# By themselves: a server and a browser want both cores.
+browser: $(VENV)/.dev
+	$(BIN)/pytest tests/browser
 
 audit: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m audit --hypothesis-profile=audit

@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
 from app.navigation import PAGES, Page
 from app.parts.frame import framed
 
+# Not a Material symbol: browsers would fetch that from a font server.
+_ICON = Path(__file__).resolve().parent / "assets" / "icon.png"
 _LOG = logging.getLogger("servetwin.app")
 
 
@@ -31,7 +34,7 @@ def _calm(page: Page) -> Callable[[], None]:
 
 def main() -> None:
     """Draw the page that the address names."""
-    st.set_page_config(page_title="servetwin", page_icon=":material/monitoring:", layout="wide")
+    st.set_page_config(page_title="servetwin", page_icon=str(_ICON), layout="wide")
     pages = [
         st.Page(
             _calm(page),

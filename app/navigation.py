@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.pages.capacity import capacity_page
 from app.pages.forecast import forecast_page
+from app.pages.hardware import hardware_page
+from app.pages.search import search_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +26,9 @@ class Page:
     draw: Callable[[], None]
 
 
-PAGES: tuple[Page, ...] = (Page("Forecast", "", ":material/monitoring:", forecast_page),)
+PAGES: tuple[Page, ...] = (
+    Page("Forecast", "", ":material/monitoring:", forecast_page),
+    Page("Capacity", "capacity", ":material/inventory_2:", capacity_page),
+    Page("Hardware", "hardware", ":material/developer_board:", hardware_page),
+    Page("Search", "search", ":material/search_insights:", search_page),
+)

@@ -18,9 +18,9 @@ def fit_command(
     """Fit the physics forms and the memory's parameters, and judge them on held-out rows."""
     from pathlib import Path
 
-    from calibrate.holdout import SEED
     from calibrate.measuring.fit import fit_folder
     from calibrate.measuring.judgement import as_json, print_judgement
+    from hwmodels.measured.held_out import SEED
     from hwmodels.profile import write_profile
     from twin.cli.output import check_distinct, check_file, check_json, console_for, emit_json
     from twin.files import write_bytes

@@ -8,28 +8,21 @@ Three ways to take rows away, since they answer different questions:
 - `unseen m`: one whole column of m in five. What a batch size between the measured ones meets.
 """
 
-import zlib
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.collective_lines import all_lines
-from hwmodels.dtypes import KV_BYTES
 from hwmodels.given import gpu_of
-from hwmodels.measured import MeasuredCostModel
+from hwmodels.measured.held_out import SEED, SHARE, held_rows, kept
+from hwmodels.measured.rows import predicted_seconds
 from hwmodels.measured.tables import kernel_of
-from hwmodels.ops import Collective, DecodeAttention, ExpertGemm, Gemm, PrefillAttention
 from hwmodels.profile import HardwareProfile, HeldOut, Table
 
-SEED = 20
-SHARE = 0.2
 RANDOM = "random rows"
 MIN_ROWS = 20
 """Held-out rows of a family from which its error is told."""
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,7 @@ def family_error(profile: HardwareProfile, family: Family, seed: int = SEED) -> 
 
 def without_random_rows(profile: HardwareProfile, seed: int = SEED) -> HardwareProfile:
     """Return the profile without the rows that the random split holds out: what fits may see."""
-    tables = {name: _kept(t, ~_held(name, t, (), seed)) for name, t in profile.tables.items()}
+    tables = {name: kept(t, ~held_rows(name, t, (), seed)) for name, t in profile.tables.items()}
     return replace(profile, tables=tables)
 
 
@@ -134,10 +127,11 @@ def judged_rows(
     """Return the rows held out of each table of a family, and the error of each."""
     names = [name for name in family.tables if name in profile.tables]
     masks = {
-        name: _held(name, profile.tables[name], family.groups, seed, family.share) for name in names
+        name: held_rows(name, profile.tables[name], family.groups, seed, family.share)
+        for name in names
     }
     tables = dict(profile.tables)
-    tables.update({name: _kept(tables[name], ~mask) for name, mask in masks.items()})
+    tables.update({name: kept(tables[name], ~mask) for name, mask in masks.items()})
     # A table that lost all its rows is none.
     tables = {name: table for name, table in tables.items() if len(table["seconds"])}
     reduced = replace(profile, tables=tables)
@@ -145,120 +139,16 @@ def judged_rows(
         reduced = replace(
             reduced, parameters={**profile.parameters, "collectives": all_lines(reduced)}
         )
-    held = {name: _kept(profile.tables[name], masks[name]) for name in names}
+    held = {name: kept(profile.tables[name], masks[name]) for name in names}
     return [(name, rows, price_rows(reduced, name, rows)) for name, rows in held.items()]
-
-
-def _held(
-    name: str, table: Table, groups: tuple[str, ...], seed: int, share: float = SHARE
-) -> Mask:
-    """One row, or one whole group, in five; first and last sizes of a collective stay."""
-    sequence = np.random.SeedSequence([seed, zlib.crc32(f"{name}{groups}".encode())])
-    random = np.random.default_rng(sequence)
-    if groups:
-        keys = np.stack([table[column].astype(np.int64) for column in groups], axis=1)
-        unique, position = np.unique(keys, axis=0, return_inverse=True)
-        chosen = random.random(len(unique)) < share
-        held: Mask = chosen[position.reshape(-1)]
-        return held
-    held = random.random(len(table["seconds"])) < share
-    if "bytes" in table:
-        sizes = table["bytes"]
-        held &= (sizes > sizes.min()) & (sizes < sizes.max())
-    return held
-
-
-def _kept(table: Table, mask: Mask) -> Table:
-    return {name: column[mask] for name, column in table.items()}
 
 
 def price_rows(
     reduced: HardwareProfile, name: str, rows: Table, *, signed: bool = False
 ) -> NDArray[np.float64]:
     """Return the relative error of each row of a table under another profile, absolute or not."""
-    variant = name.partition(".")[2]
-    model = MeasuredCostModel(
-        reduced,
-        gpu_of(reduced),
-        fp8_kernel="fp8_block" if variant == "fp8_block" else "fp8",
-        as_measured=True,
-    )
-    price = _PRICES[kernel_of(name)]
-    columns = [rows[column].tolist() for column in rows if column != "seconds"]
-    predicted = np.array([price(model, variant, values) for values in zip(*columns, strict=True)])
+    predicted = predicted_seconds(reduced, gpu_of(reduced), name, rows)
     if not len(predicted):
         return np.zeros(0)
     errors: NDArray[np.float64] = predicted / rows["seconds"].astype(np.float64) - 1
     return errors if signed else np.abs(errors)
-
-
-Values = Iterable[int]
-
-
-def _gemm(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    m, n, k = values
-    compute, weight = ("fp8", "fp8") if variant.startswith("fp8") else ("bf16", variant)
-    return model.cost(Gemm(m, n, k, compute, weight)).seconds
-
-
-def _dims(variant: str, kernel: str) -> tuple[int, int, str]:
-    head, _, dtype = variant.partition(".")
-    if head == "mla":
-        return (192, 128, dtype) if kernel == "prefill" else (576, 512, dtype)
-    return int(head), int(head), dtype
-
-
-def _prefill(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    heads, kv_heads, batch, length = values
-    qk_dim, v_dim, dtype = _dims(variant, "prefill")
-    op = PrefillAttention(length, length, heads, kv_heads, qk_dim, v_dim, dtype)
-    return model.prefill.batch_seconds(op, batch)[0]
-
-
-def _cached(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    heads, kv_heads, batch, query, length = values
-    qk_dim, v_dim, dtype = _dims(variant, "prefill")
-    op = PrefillAttention(query, length, heads, kv_heads, qk_dim, v_dim, dtype)
-    return model.prefill.batch_seconds(op, batch)[0]
-
-
-def _decode(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    heads, kv_heads, batch, length = values
-    qk_dim, v_dim, dtype = _dims(variant, "decode")
-    width = qk_dim if qk_dim != v_dim else 2 * kv_heads * qk_dim
-    num_bytes = width * KV_BYTES[dtype]
-    op = DecodeAttention(
-        batch, batch * length, length, heads, kv_heads, qk_dim, v_dim, num_bytes, dtype
-    )
-    return model.cost(op).seconds
-
-
-def _experts(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    hidden, intermediate, experts, local, topk, tokens = values
-    compute = "fp8" if variant.startswith("fp8") else "bf16"
-    weight = "fp8" if variant.startswith("fp8") else variant
-    op = ExpertGemm(
-        tokens, hidden, intermediate, 2 * intermediate, experts, local, topk, compute, weight
-    )
-    return model.cost(op).seconds
-
-
-def _nccl(model: MeasuredCostModel, variant: str, values: Values) -> float:
-    ranks, num_bytes = values
-    return model.cost(Collective(variant, float(num_bytes), ranks, custom_allowed=False)).seconds
-
-
-def _engine(model: MeasuredCostModel, _variant: str, values: Values) -> float:
-    ranks, num_bytes = values
-    return model.cost(Collective("all_reduce", float(num_bytes), ranks)).seconds
-
-
-_PRICES: dict[str, Callable[[MeasuredCostModel, str, Values], float]] = {
-    "gemm": _gemm,
-    "prefill": _prefill,
-    "prefill_cached": _cached,
-    "decode": _decode,
-    "experts": _experts,
-    "nccl": _nccl,
-    "engine_all_reduce": _engine,
-}

@@ -24,7 +24,8 @@ def holdout_command(
 
     from rich.table import Table
 
-    from calibrate.holdout import MIN_ROWS, SEED, held_out_errors
+    from calibrate.holdout import MIN_ROWS, held_out_errors
+    from hwmodels.measured.held_out import SEED
     from twin.cli.output import check_json, console_for, emit_json
 
     opened = open_named(profile)

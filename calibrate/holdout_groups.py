@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrate.holdout import FAMILIES, SEED, Family, judged_rows
+from calibrate.holdout import FAMILIES, Family, judged_rows
 from hwmodels.given import gpu_of
+from hwmodels.measured.held_out import SEED
 from hwmodels.profile import HardwareProfile, HeldOut, Table
 from hwmodels.spec import GpuSpec
 

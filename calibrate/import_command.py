@@ -61,8 +61,9 @@ def import_command(
     check_file(out, "--out", inputs=[path, *Path(path).rglob(_TABLES)])
     profile = importer(Path(path), gpu, engine, version)
     if fit:
-        from calibrate.holdout import SEED, held_out_errors, without_random_rows
+        from calibrate.holdout import held_out_errors, without_random_rows
         from calibrate.kernel_fits import with_fits
+        from hwmodels.measured.held_out import SEED
 
         profile = with_fits(profile, without_random_rows(profile, SEED), SEED)
         profile = replace(profile, held_out=held_out_errors(profile, SEED))

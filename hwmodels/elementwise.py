@@ -26,5 +26,9 @@ def sampling_cost(op: Sampling, stream: float, gpu: GpuSpec) -> OpCost:
     """Return the cost of greedy sampling from `seqs` rows of logits."""
     if op.seqs <= 0:
         return OpCost(0.0, Bound.HBM, Source.PHYSICS, 0)
-    moved = op.seqs * op.vocab * _SAMPLING_BYTES_PER_LOGIT
-    return elementwise_cost(Elementwise(moved, _SAMPLING_KERNELS), stream, gpu)
+    return elementwise_cost(Elementwise(sampling_bytes(op), _SAMPLING_KERNELS), stream, gpu)
+
+
+def sampling_bytes(op: Sampling) -> float:
+    """Return what greedy sampling moves."""
+    return op.seqs * op.vocab * _SAMPLING_BYTES_PER_LOGIT

@@ -1,8 +1,7 @@
 """`HardwareProfile`: measured tables, fitted parameters, held-out errors, provenance.
 
-One file a (GPU, engine version): a NumPy archive (`.npz`, no pickle) whose entry `profile.json`
-holds everything but the tables, and whose other entries are the tables' columns, named
-`table/column`.
+One file a (GPU, engine version): a NumPy archive (`.npz`, no pickle). Its entry `profile.json`
+holds everything but the tables; the others are the tables' columns, named `table/column`.
 """
 
 import io
@@ -191,6 +190,17 @@ class _StoredTables(Mapping[str, Table]):
                 raise ProfileError(f"{self._path}: table {name} is damaged ({error})") from None
         return table
 
+    def num_rows(self) -> int:
+        """Return how many rows all tables have; their values stay packed."""
+        found = 0
+        with zipfile.ZipFile(self._path) as archive:
+            for name, columns in self._columns.items():
+                with archive.open(f"{name}/{columns[0]}.npy") as file:
+                    np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+                    header = np.lib.format.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+                    found += header[0][0]
+        return found
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
@@ -199,6 +209,21 @@ class _StoredTables(Mapping[str, Table]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._columns
+
+
+def measured_points(profile: HardwareProfile) -> int:
+    """Return how many rows all tables of a profile have together.
+
+    Raises:
+        ProfileError: its file is damaged.
+    """
+    tables = profile.tables
+    if not isinstance(tables, _StoredTables):
+        return sum(max(map(len, table.values())) for table in tables.values())
+    try:
+        return tables.num_rows()
+    except _DAMAGE as error:
+        raise ProfileError(f"{profile.name}: a table is damaged ({error})") from None
 
 
 def shipped_profiles() -> dict[str, Path]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.search_runs import small_problem
 from twin.search.evaluation import Evaluation
+from twin.search.piece import SEARCH
 from twin.search.study import coordinator
 from twin.search.study.options import StudyOptions
 
@@ -32,11 +33,11 @@ class Formula:
     break_at: dict = field(default_factory=dict)
     calls: int = 0
 
-    def evaluate(self, candidate, *, share=1.0):
+    def evaluate(self, candidate, piece=SEARCH):
         self.calls += 1
         if self.calls in self.break_at:
             raise self.break_at[self.calls]
-        return formula(candidate, share, self.problem.objectives)
+        return formula(candidate, piece.share, self.problem.objectives)
 
 
 def run(out, monkeypatch, problem=PROBLEM, break_at=None, **options):

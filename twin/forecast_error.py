@@ -3,6 +3,13 @@
 import math
 from dataclasses import dataclass
 
+STANDS_IN = (
+    "Errors of mean TTFT and mean TPOT alone were measured, on servers that were not saturated. Of "
+    "percentiles, gaps between tokens (ITL), goodput, cost and energy none is known: where one is "
+    "needed, that of mean TTFT stands in for every TTFT, that of mean TPOT for all others."
+)
+"""Whose error stands in for whose: said wherever a figure is judged by one."""
+
 DENSE = "dense"
 EXPERTS = "experts"
 

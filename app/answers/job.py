@@ -55,9 +55,9 @@ class Job:
             folder: an empty one.
         """
         write_text(folder / QUESTION, json.dumps({"kind": kind, "question": question}))
-        command = [sys.executable, "-m", "app.answers.worker", str(folder)]
+        command = [sys.executable, "-P", "-m", "app.answers.worker", str(folder)]
         process = subprocess.Popen(  # noqa: S603 (our own module, a folder we made)
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment()
         )
         return cls(kind, digest, folder, process)
 
@@ -101,7 +101,7 @@ class Job:
                 self._process.wait()
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Let the process find this very `app`, wherever the server was started from."""
     here = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")

@@ -12,13 +12,50 @@ Question = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
+def _counting(say: Say, what: str) -> Callable[[int, int | None], None]:
+    def progress(done: int, total: int | None) -> None:
+        say(done, total, what)
+
+    return progress
+
+
 def _forecast(question: Question, say: Say) -> Answer:
     from app.answers.forecast import forecast
 
-    def progress(ended: int, expected: int | None) -> None:
-        say(ended, expected, "requests")
-
-    return forecast(Setup(**question["setup"]), progress).as_dict()
+    return forecast(Setup(**question["setup"]), _counting(say, "requests")).as_dict()
 
 
-KINDS: dict[str, Callable[[Question, Say], Answer]] = {"forecast": _forecast}
+def _load(question: Question, say: Say) -> Answer:
+    from app.answers.load import load_answer
+
+    return load_answer(Setup(**question["setup"]), _counting(say, "simulations at most"))
+
+
+def _kv_dtype(question: Question, say: Say) -> Answer:
+    from app.answers.kv_worth import kv_worth
+
+    setup = Setup(**question["setup"])
+    return kv_worth(setup, question["dtype"], _counting(say, "requests")).as_dict()
+
+
+def _size(question: Question, say: Say) -> Answer:
+    from app.answers.sizing import sizing
+
+    setup = Setup(**question["setup"])
+    return sizing(setup, _counting(say, "simulations at most")).as_dict()
+
+
+def _export(question: Question, say: Say) -> Answer:
+    from app.answers.exports import exports
+
+    say(0, None, "simulations: the forecast in the files' headers")
+    return exports(question["study"])
+
+
+KINDS: dict[str, Callable[[Question, Say], Answer]] = {
+    "forecast": _forecast,
+    "load": _load,
+    "kv_dtype": _kv_dtype,
+    "size": _size,
+    "export": _export,
+}

@@ -1,19 +1,17 @@
 """Forecast: what TTFT, ITL, throughput and the KV cache will do, against a pinned baseline."""
 
-from collections.abc import Mapping
-
 import streamlit as st
 
-from app.answers.certainty import error_between
+from app.answers.figures import figures_of
 from app.answers.forecast import Forecast
 from app.parts.baseline import baseline_bar
-from app.parts.cards import Card, cards
+from app.parts.cards import cards
 from app.parts.figure import figure
+from app.parts.load import load_tab
 from app.parts.results import calmly, forecast_of
 from app.parts.verdict import verdict_line
 from app.state.session import Session, session
 from twin.report.charts.latency import latency_curves
-from twin.report.numbers import percent, seconds, significant
 
 _TRY = "Try: double the load (`rate` in the sidebar) and see what breaks first."
 
@@ -35,7 +33,7 @@ def _draw(visitor: Session) -> None:
         st.caption("Updating: the figures below are those of the last setup.")
     visitor.last["forecast"] = current
     verdict_line(current)
-    cards(_cards(current, before), compared=before is not None)
+    cards(figures_of(current, before, visitor.view.usd_per_gpu_hour), compared=before is not None)
     baseline_bar(visitor, compared=compared)
     latency, load, steps, kv, queue = st.tabs(
         ["Latency", "Load", "Steps", "KV cache", "Queue"], key="forecast-tabs", on_change="rerun"
@@ -45,7 +43,7 @@ def _draw(visitor: Session) -> None:
             _latency(current, before)
     with load:
         if load.open:
-            st.write("…")
+            load_tab(visitor)
     for tab, name in ((steps, "steps"), (kv, "kv"), (queue, "queue")):
         with tab:
             if tab.open:
@@ -74,43 +72,3 @@ def _latency(current: Forecast, before: Forecast | None) -> None:
         )
         with place:
             figure(chart, key=f"chart-{key}", note=sure.caption(what))
-
-
-def _cards(now: Forecast, before: Forecast | None) -> list[Card]:
-    old = before.summary if before else None
-    new = now.summary
-    error = None
-    if before is not None:
-        experts = now.certainty.experts or before.certainty.experts
-        error = error_between(before.inputs, now.inputs, experts=experts)
-    first = error.ttft_p90 if error else None
-    step = error.tpot_p90 if error else None
-    rows = []
-    for key, title, wrong in (("ttft_s", "TTFT", first), ("itl_s", "ITL", step)):
-        for at in ("p50", "p99"):
-            was = old[key][at] if old else None
-            rows.append(
-                Card(f"{title} {at.upper()}", seconds(new[key][at]), new[key][at], was, "lower",
-                     wrong)
-            )  # fmt: skip
-    for key, title, unit in (
-        ("output_tokens_per_s", "Throughput", "tok/s"),
-        ("goodput_requests_per_s", "Goodput", "req/s"),
-    ):
-        was = old[key] if old else None
-        text = f"{significant(new[key])} {unit}"
-        rows.append(Card(title, text, new[key], was, "higher", step))
-    rows.append(_kv_card(new, old))
-    was_cost = before.gpu_hours_per_mtok if before else None
-    cost = now.gpu_hours_per_mtok
-    rows.append(
-        Card("Cost", f"{significant(cost)} GPU-h/Mtok", cost, was_cost, "lower", step,
-             "GPU-hours a million output tokens")
-    )  # fmt: skip
-    return rows
-
-
-def _kv_card(new: Mapping[str, Mapping[str, float]], old: object) -> Card:
-    peak = new["kv_cache_usage"]["max"]
-    was = old["kv_cache_usage"]["max"] if isinstance(old, Mapping) else None
-    return Card("KV peak", percent(peak), peak, was, "neither", 0.0, "most KV blocks in use")

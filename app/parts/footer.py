@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.answers.scenario_text import scenario_text
 from app.knobs.values import yaml_value
+from app.state.link import STUDY
 from app.state.session import Session
 from app.state.view import UPLOADED
 from twin.errors import InputError
@@ -45,7 +46,7 @@ def _share(visitor: Session) -> None:
         return
     st.write("The address of this page reproduces what is on screen. Copy it, or this:")
     base = (st.context.url or "").split("?")[0]
-    asked = "&".join(f"{key}={value}" for key, value in st.query_params.items())
+    asked = "&".join(f"{key}={value}" for key, value in st.query_params.items() if key != STUDY)
     st.code(f"{base}?{asked}" if asked else base, language=None, wrap_lines=True)
 
 

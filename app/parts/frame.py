@@ -21,6 +21,7 @@ def framed(page: Callable[[], None]) -> None:
         st.caption("Made with another version: figures may differ from those the link was made of.")
     page()
     footer(visitor)
-    asked = query(visitor.view, visitor.baseline, digest)
+    study = visitor.studies[-1] if visitor.studies else ""
+    asked = query(visitor.view, visitor.baseline, digest, study)
     if dict(st.query_params) != asked:
         st.query_params.from_dict(asked)

@@ -9,21 +9,13 @@ import streamlit as st
 from app.answers.effort import AT_ONCE_S, expected_requests
 from app.answers.forecast import Forecast, forecast, forecast_from
 from app.answers.job import Job
+from app.answers.kept import SHARED
 from app.answers.setup import Setup
 from app.state.session import Session
 from twin.errors import InputError
 from twin.report.numbers import count
 
 _POLL_S = 0.5
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _shared() -> dict[str, Forecast]:
-    """Forecasts of built-in scenarios, the same for every visitor."""
-    return {}
-
-
-_MOST_SHARED = 64
 
 
 def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> Forecast | None:
@@ -40,7 +32,7 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
     digest = setup.digest()
     found: Forecast | None = visitor.shelf.get(digest)
     if found is None and not setup.own:
-        found = _shared().get(digest)
+        found = SHARED.get(digest)
     if found is not None:
         _end_job(visitor, f"forecast {role}")
         return found
@@ -65,10 +57,7 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
 def _keep(visitor: Session, setup: Setup, found: Forecast) -> None:
     visitor.shelf.put(setup.digest(), found)
     if not setup.own:
-        shared = _shared()
-        while len(shared) >= _MOST_SHARED:
-            shared.pop(next(iter(shared)), None)
-        shared[setup.digest()] = found
+        SHARED.put(setup.digest(), found)
 
 
 def answered(

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from app.knobs.knob import Knob, Value
-from app.knobs.table import GROUPS, KNOBS
+from app.knobs.table import GROUPS, KNOBS, OBJECTIVE
 from app.knobs.values import shown
 from app.parts.standing import Standing, standing
 from app.parts.uploading import uploading
 from app.parts.widget import turned, widget_key
+from app.state.link import MOST_USD
 from app.state.session import Session
 from app.state.view import UPLOADED, View
 from twin.load.examples import example_names
@@ -20,12 +21,15 @@ def sidebar(visitor: Session) -> None:
         uploading(visitor)
         now = standing(visitor)
         changes: dict[str, Value] = {}
+        price = None
         for group in GROUPS:
             rows = [k for k in KNOBS if k.group == group and k.applies(now.engine, now.workload)]
             with st.expander(group, expanded=True):
                 for knob in rows:
                     changes |= _turned(knob, now, visitor)
-        visitor.view = View(visitor.view.scenario, changes)
+                if group == OBJECTIVE:
+                    price = _price(visitor)
+        visitor.view = View(visitor.view.scenario, changes, price)
         if changes and st.button("Reset every knob", key="reset-all"):
             visitor.show(visitor.view.plain())
             st.rerun()
@@ -65,6 +69,24 @@ def _turned(knob: Knob, now: Standing, visitor: Session) -> dict[str, Value]:
         args=(key, base),
     )
     return {knob.key: value}
+
+
+def _price(visitor: Session) -> float | None:
+    key = f"price-{visitor.generation}"
+    if key not in st.session_state:
+        st.session_state[key] = visitor.view.usd_per_gpu_hour
+    value = st.number_input(
+        "price ($/GPU-hour)",
+        min_value=0.01,
+        max_value=MOST_USD,
+        value=None,
+        step=0.1,
+        format="%g",
+        key=key,
+        placeholder="cost in GPU-hours",
+        help="what an hour of one GPU costs you; none: cost is told in GPU-hours",
+    )
+    return None if value is None else float(value)
 
 
 def _reset(key: str, base: Value) -> None:

@@ -1,9 +1,12 @@
 """Links: a view and its baseline as a query string, and back, with what had to be ignored."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from app.answers.setup import Setup, problem_of
+from app.answers.deployment import problem_but_for_room
+from app.answers.setup import Setup
+from app.answers.studies import is_id
 from app.knobs.knob import Value
 from app.knobs.table import BY_KEY, BY_SHORT
 from app.knobs.values import parsed, written
@@ -15,7 +18,13 @@ VERSION = "1"
 BASELINE = "a."
 """What keys of the baseline begin with."""
 
-_OWN_KEYS = ("v", "h", "s")
+STUDY = "study"
+"""Key of the id of a study: whoever has it may watch and stop that study."""
+
+_OWN_KEYS = ("v", "h", "s", "price", STUDY)
+MOST_USD = 1_000.0
+"""Highest price of a GPU-hour that makes sense here."""
+
 DIGITS = 10
 """Of a scenario's digest that a link carries."""
 
@@ -29,30 +38,36 @@ class Linked:
         baseline: what to compare with; None: the scenario as its file has it.
         ignored: what could not be used, a sentence each.
         digest: of the view where the link was made; empty: it has none.
+        study: id of a study; empty: none.
     """
 
     view: View
     baseline: View | None
     ignored: tuple[str, ...]
     digest: str
+    study: str = ""
 
 
-def query(view: View, baseline: View | None, digest: str) -> dict[str, str]:
+def query(view: View, baseline: View | None, digest: str, study: str = "") -> dict[str, str]:
     """Return the query parameters of a view; empty where nothing differs from a first visit.
 
     Args:
         view: what is on screen.
         baseline: what it is compared with; None: the scenario as its file has it.
         digest: of the view's setup.
+        study: id of the visitor's study; empty: none.
     """
     found = _written(view, "")
     if baseline is not None:
         found |= {f"{BASELINE}s": baseline.scenario} | _written(baseline, BASELINE)
-    return {"v": VERSION, **found, "h": digest[:DIGITS]} if found else {}
+    found = {"v": VERSION, **found, "h": digest[:DIGITS]} if found else {}
+    return {**found, STUDY: study} if study else found
 
 
 def _written(view: View, prefix: str) -> dict[str, str]:
     found = {} if view.scenario == FIRST else {f"{prefix}s": view.scenario}
+    if view.usd_per_gpu_hour is not None and not prefix:
+        found["price"] = written(view.usd_per_gpu_hour)
     for key, value in view.changes.items():
         found[f"{prefix}{BY_KEY[key].short}"] = written(value)
     return found
@@ -66,7 +81,11 @@ def linked(parameters: Mapping[str, str]) -> Linked:
     view = _view(parameters, "", ignored)
     asks = any(key.startswith(BASELINE) for key in parameters)
     baseline = _view(parameters, BASELINE, ignored) if asks else None
-    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""))
+    study = parameters.get(STUDY, "")
+    if study and not is_id(study):
+        ignored.append("Ignored study: it is no study's id.")
+        study = ""
+    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""), study)
 
 
 def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> View:
@@ -86,7 +105,21 @@ def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> Vie
             changes[BY_SHORT[short].key] = parsed(BY_SHORT[short], text)
         except InputError as error:
             ignored.append(f"Ignored {prefix}{short}: {error}")
-    return View(name, _valid(name, changes, ignored))
+    return View(name, _valid(name, changes, ignored), _price(parameters, ignored))
+
+
+def _price(parameters: Mapping[str, str], ignored: list[str]) -> float | None:
+    text = parameters.get("price")
+    if text is None:
+        return None
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
+    if not 0 < price <= MOST_USD:
+        ignored.append(f"Ignored price={text[:40]}: write dollars a GPU-hour, for example 2.5")
+        return None
+    return price
 
 
 def _of(parameters: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
@@ -103,11 +136,11 @@ def _of(parameters: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]
 
 def _valid(scenario: str, changes: Mapping[str, Value], ignored: list[str]) -> dict[str, Value]:
     """Leave out what does not go with the rest, one by one where all together do not go."""
-    if not problem_of(Setup(scenario, None, changes)):
+    if not problem_but_for_room(Setup(scenario, None, changes)):
         return dict(changes)
     kept: dict[str, Value] = {}
     for key, value in changes.items():
-        problem = problem_of(Setup(scenario, None, {**kept, key: value}))
+        problem = problem_but_for_room(Setup(scenario, None, {**kept, key: value}))
         if problem:
             ignored.append(f"Ignored {BY_KEY[key].short}={written(value)}: {problem}")
         else:

@@ -1,6 +1,5 @@
 """What one visitor's session keeps between redraws; nothing of it is shared with others."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,34 +7,13 @@ import streamlit as st
 
 from app.answers.effort import Pace
 from app.answers.job import Job
+from app.answers.kept import Shelf
 from app.answers.setup import Setup
 from app.state.link import linked
 from app.state.uploads import Uploads
 from app.state.view import UPLOADED, View
 
 _KEY = "servetwin"
-_MOST_KEPT = 64
-
-
-class Shelf:
-    """Answers that were given, by question; the oldest go first."""
-
-    def __init__(self, most: int = _MOST_KEPT) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, Any] = OrderedDict()
-
-    def get(self, key: str) -> Any:
-        """Return an answer; None: it is not here."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def put(self, key: str, answer: Any) -> None:
-        """Keep an answer."""
-        self._kept[key] = answer
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
 
 
 @dataclass(slots=True)
@@ -53,6 +31,7 @@ class Session:
         last: the last answer of each kind, to be shown until a new one is there.
         pace: how fast simulations are here.
         generation: grows when all widgets are to be made anew.
+        studies: ids of the searches that were started or followed here, the one on screen last.
     """
 
     view: View
@@ -66,6 +45,7 @@ class Session:
     last: dict[str, Any] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
     generation: int = 0
+    studies: list[str] = field(default_factory=list)
 
     def setup(self, view: View | None = None) -> Setup:
         """Return what is asked of the twin for a view, uploads included."""
@@ -91,7 +71,11 @@ def session() -> Session:
     if _KEY not in st.session_state:
         asked = linked(dict(st.query_params))
         st.session_state[_KEY] = Session(
-            asked.view, asked.baseline, told=asked.ignored, link_digest=asked.digest
+            asked.view,
+            asked.baseline,
+            told=asked.ignored,
+            link_digest=asked.digest,
+            studies=[asked.study] if asked.study else [],
         )
     found: Session = st.session_state[_KEY]
     return found

@@ -19,11 +19,13 @@ class View:
     Attributes:
         scenario: name of a built-in one, or `UPLOADED`.
         changes: dotted keys to values; None: the engine's default.
+        usd_per_gpu_hour: what a GPU costs; None: cost is told in GPU-hours.
     """
 
     scenario: str = FIRST
     changes: Mapping[str, Value] = field(default_factory=dict)
+    usd_per_gpu_hour: float | None = None
 
     def plain(self) -> "View":
         """Return the scenario as its file has it."""
-        return View(self.scenario)
+        return View(self.scenario, {}, self.usd_per_gpu_hour)

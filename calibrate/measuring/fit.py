@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrate.holdout import (
     FAMILIES,
-    SEED,
     Family,
     held_out_errors,
     price_rows,
@@ -33,6 +32,7 @@ from calibrate.sources.measurements import profile_of_rows
 from hwmodels.efficiency import efficiency_of
 from hwmodels.given import gpu_of
 from hwmodels.gpus import GPUS
+from hwmodels.measured.held_out import SEED
 from hwmodels.measured.tables import kernel_of
 from hwmodels.profile import HardwareProfile, HeldOut, ProfileError
 from hwmodels.profile_check import check_profile

@@ -39,6 +39,7 @@ from twin.search.judging.table import (
     gain_rows,
     neighbour_rows,
 )
+from twin.search.piece import HELD_OUT
 from twin.search.problem import Limits, SearchProblem
 from twin.search.setting import make_problem
 from twin.search.study.coordinator import run_study
@@ -84,7 +85,7 @@ def held_out_runs(report: SearchReport) -> dict[str, Any]:
     evaluator = Evaluator(report.problem)
     runs = {}
     for name, candidate in (("default", {}), ("found", report.judgement.candidate)):
-        scenario = evaluator.scenario(candidate, part="held_out")
+        scenario = evaluator.scenario(candidate, HELD_OUT)
         file = scenario.file.model_copy(update={"recording": RecordingSpec()})
         runs[name] = simulate(replace(scenario, file=file))
     return runs

@@ -7,6 +7,7 @@ import pytest
 from tests.audit import records
 from tests.hypervolume import losses, relative_hypervolumes
 from twin.search.evaluate import Evaluator
+from twin.search.piece import SEARCH
 from twin.search.problem import Limits
 from twin.search.setting import make_problem
 from twin.search.study import coordinator
@@ -34,8 +35,8 @@ class Shared:
     def __call__(self, problem):
         return self
 
-    def evaluate(self, candidate, *, share=1.0):
-        return self.inner.evaluate(candidate, share=share)
+    def evaluate(self, candidate, piece=SEARCH):
+        return self.inner.evaluate(candidate, piece)
 
 
 def test_nsga2_dominates_more_than_random_draws_on_8_of_10_seeds(tmp_path, monkeypatch):

@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from calibrate.holdout import FAMILIES, SEED, family_error
+from calibrate.holdout import FAMILIES, family_error
 from hwmodels.cost import cost_model_for
 from hwmodels.gpus import GPUS
 from hwmodels.measured import MeasuredCostModel
+from hwmodels.measured.held_out import SEED
 from hwmodels.measured.tables import COLUMNS, kernel_of
 from hwmodels.ops import (
     Collective,

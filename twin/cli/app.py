@@ -18,6 +18,8 @@ from twin.cli import (
     scenario,
     search,
     simulate,
+    sweep,
+    what_if,
 )
 
 app = typer.Typer(
@@ -29,6 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("simulate")(simulate.simulate_command)
+app.command("app")(what_if.app_command)
+app.command("sweep")(sweep.sweep_command)
+app.command("size")(sweep.size_command)
 app.command("search")(search.search_command)
 app.command("capacity")(capacity.capacity_command)
 app.command("memory")(memory.memory_command)

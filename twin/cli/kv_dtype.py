@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from twin.memory.kv_advice import Run
-    from twin.scenario import Scenario
 
 _KEY = "policy.kv_cache_dtype"
 
@@ -54,28 +53,15 @@ def _check(dtype: str, overrides: dict[str, Any]) -> None:
         raise InputError("both dtypes are set here", where=f"--set {_KEY}", remedy="use --dtype")
 
 
-def _check_pools(loaded: "Scenario", where: str) -> None:
-    """A pool that names its own dtype would keep it on both sides."""
-    from twin.errors import InputError
-
-    for pool in loaded.file.cluster.pools or ():
-        if pool.policy is not None and "kv_cache_dtype" in pool.policy.model_fields_set:
-            raise InputError(
-                "a pool has a kv_cache_dtype of its own",
-                where=f"{where}, cluster.pools",
-                remedy="leave it out there: both sides would have it",
-            )
-
-
 def _run(console: "Console", name: str, overrides: dict[str, Any]) -> "Run":
     from twin.cli.progress import shown_progress
     from twin.engine import simulate
     from twin.load import load_scenario
-    from twin.memory.kv_advice import Run
+    from twin.memory.kv_advice import Run, check_pools
     from twin.report.metrics import summarise
 
     loaded = load_scenario(name, overrides)
-    _check_pools(loaded, name)
+    check_pools(loaded, name)
     with shown_progress(console, False) as advance:
         result = simulate(loaded, advance)
     return Run(loaded, result, summarise(result))

@@ -81,6 +81,26 @@ def shown_work(total: int) -> Iterator[Callable[[int, str, float], None]]:
 
 
 @contextmanager
+def shown_runs(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a callback for (runs done, runs in all); None where nobody would see it."""
+    stderr = Console(stderr=True)
+    if quiet or not stderr.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        TextColumn("simulating"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        console=stderr,
+        transient=True,
+    )
+    task = bar.add_task("", total=None)
+    with bar:
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
 def shown_search(quiet: bool) -> Iterator["Callable[[StudyProgress], None] | None"]:
     """Yield a callback for how far a search is; None where nobody would see it."""
     stderr = Console(stderr=True)

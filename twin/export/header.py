@@ -7,7 +7,7 @@ from typing import Any
 from twin import __version__
 from twin.export.deployment import Deployment, Part
 from twin.export.engines.config import EngineConfig, EngineFormat
-from twin.forecast_error import forecast_error
+from twin.forecast_error import STANDS_IN, forecast_error
 from twin.llm.quality import caveats
 from twin.units import format_seconds
 from twin.validation import content_digest
@@ -96,8 +96,7 @@ def forecast_lines(deployment: Deployment) -> list[str]:
     lines.append(
         f"Error of such forecasts, half of {error.rows} measurements within / nine in ten within: "
         f"mean TTFT {error.ttft_median:.1%} / {error.ttft_p90:.1%}, mean TPOT "
-        f"{error.tpot_median:.1%} / {error.tpot_p90:.1%} ({error.basis}); of percentiles and of "
-        "saturated servers nothing is known."
+        f"{error.tpot_median:.1%} / {error.tpot_p90:.1%} ({error.basis}). {STANDS_IN}"
     )
     return lines
 

@@ -14,7 +14,10 @@ def example_names() -> list[str]:
 
 
 def find_scenario(path: str | Path, what: str = "scenario file") -> Path:
-    """Return a scenario's file: `path` itself, or the built-in example of that name.
+    """Return a scenario's file: the built-in example of that name, or `path` itself.
+
+    What happens to lie in the working folder does not change what an example's name means: a file
+    or folder of that name is reached by a path, `./chat-h100`.
 
     Args:
         path: as the user gave it.
@@ -23,12 +26,14 @@ def find_scenario(path: str | Path, what: str = "scenario file") -> Path:
     candidate = Path(path)
     if not str(path).isprintable() or not str(path):
         raise InputError("is not a usable path", where=repr(str(path))[:200])
+    names = example_names()
+    if str(path) in names and not isinstance(path, Path):
+        return FOLDER / f"{path}.yaml"
     try:
         if candidate.exists():
             return candidate
     except (OSError, ValueError) as error:
         raise InputError(f"is not a usable path: {error}", where=repr(str(path))[:200]) from None
-    names = example_names()
     if str(path) in names:
         return FOLDER / f"{path}.yaml"
     looks_like_name = candidate.suffix == "" and candidate.parent == Path(".")

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from twin.engine.result import SimulationResult
+from twin.errors import InputError
 from twin.forecast_error import ForecastError, forecast_error
 from twin.llm.kv_break_even import BreakEven, KvSide, kv_break_even
 from twin.memory.kv_load import KvPressure, OwnLoad, own_load, pressure_of
@@ -131,6 +132,25 @@ def advise(plain: Run, other: Run) -> KvAdvice:
         sure=sure,
         reasons=reasons,
     )
+
+
+def check_pools(scenario: Scenario, where: str) -> None:
+    """Refuse a scenario whose pools name a dtype of their own, which both sides would have.
+
+    Args:
+        scenario: one of both sides.
+        where: how errors name it.
+
+    Raises:
+        InputError: one of its pools does.
+    """
+    for pool in scenario.file.cluster.pools or ():
+        if pool.policy is not None and "kv_cache_dtype" in pool.policy.model_fields_set:
+            raise InputError(
+                "a pool has a kv_cache_dtype of its own",
+                where=f"{where}, cluster.pools",
+                remedy="leave it out there: both sides would have it",
+            )
 
 
 def _step(before: KvSide, after: KvSide, seqs: int, context: int) -> float:

@@ -157,6 +157,13 @@ def _slo_figures(
     }
 
 
+def slo_met(result: SimulationResult, slo: Slo) -> bool | None:
+    """Return whether a run met an objective; None: none is asked for, or nobody can tell."""
+    latencies = request_latencies(result.requests)
+    met: bool | None = _slo_figures(result, latencies, slo, measured(result))["slo_met"]
+    return met
+
+
 def _judged(result: SimulationResult, latencies: RequestLatencies, slo: Slo) -> dict[str, Floats]:
     """Latencies as the objective sees them: a request that failed it for certain never ends.
 

@@ -39,6 +39,11 @@ def limit(value: float) -> str:
     return f"{value:.6g} s"
 
 
+def load(value: float | None, unit: str) -> str:
+    """Return a load: `12.5` requests a second, or a whole number of clients."""
+    return count(value) if unit == "clients" else significant(value)
+
+
 def percent(share: float | None) -> str:
     """Return a share in [0, 1] as a percentage with three significant digits."""
     if share is None or not math.isfinite(share):

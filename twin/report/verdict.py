@@ -7,12 +7,13 @@ from hwmodels.provenance import PRETENDED
 from twin.report.numbers import limit, percent, percentile_name, seconds
 
 _TITLES = {"ttft_s": "TTFT", "tpot_s": "TPOT"}
-_BOUND_WORDS = {
+BOUND_WORDS = {
     "compute": "tensor-core compute",
     "hbm": "memory bandwidth (HBM)",
     "link": "links between GPUs",
     "launch": "kernel launches (CPU)",
 }
+"""What binds a step, for a reader."""
 
 
 def pretended_line(notes: Sequence[str]) -> str:
@@ -102,9 +103,9 @@ def bound_sentence(summary: Mapping[str, Any]) -> str:
     if not name or not shares[name]:
         return "No step ran."
     rest = ", ".join(
-        f"{_BOUND_WORDS[other]} {percent(share)}"
+        f"{BOUND_WORDS[other]} {percent(share)}"
         for other, share in sorted(shares.items(), key=lambda item: -item[1])
         if other != name and share > 0
     )
     tail = f" (the rest: {rest})" if rest else ""
-    return f"Steps are bound by {_BOUND_WORDS[name]} for {percent(shares[name])} of GPU time{tail}."
+    return f"Steps are bound by {BOUND_WORDS[name]} for {percent(shares[name])} of GPU time{tail}."

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from twin.engine.compiled.jit import is_installed, is_kept
-from twin.engine.run import WORTH_COMPILING, simulate
+from twin.engine.pricing import Pricing
+from twin.engine.run import WORTH_COMPILING, quickest_engine, simulate
 from twin.errors import InputError
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.resolve import resolve_with
@@ -15,17 +16,15 @@ from twin.report.metrics import summarise
 from twin.scenario import Scenario, ScenarioFile
 from twin.search.candidates import file_of
 from twin.search.constraints import violations
-from twin.search.evaluation import Evaluation, Part
+from twin.search.evaluation import Evaluation
 from twin.search.feasibility import check
 from twin.search.knob import Candidate
+from twin.search.length import length_of
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
-from twin.search.pricing import Pricing
+from twin.search.piece import SEARCH, Piece
 from twin.search.problem import SearchProblem
 from twin.search.slices import Slicer
-
-_Piece = tuple[Part, int | None, float, float]
-"""Part, seed, share and start, as `Slicer.cut` takes them."""
 
 
 @dataclass(slots=True)
@@ -39,7 +38,7 @@ class Evaluator:
     problem: SearchProblem
     _slicer: Slicer = field(init=False)
     _pricing: Pricing = field(init=False, default_factory=Pricing)
-    _known: dict[tuple[str, _Piece], Evaluation] = field(init=False, default_factory=dict)
+    _known: dict[tuple[str, Piece], Evaluation] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -49,11 +48,7 @@ class Evaluator:
     def evaluate(
         self,
         candidate: Candidate,
-        *,
-        part: Part = "search",
-        seed: int | None = None,
-        share: float = 1.0,
-        start: float = 0.0,
+        piece: Piece = SEARCH,
     ) -> Evaluation:
         """Return what a candidate gives; an equal one is answered from memory.
 
@@ -61,16 +56,12 @@ class Evaluator:
 
         Args:
             candidate: dotted keys to values; `{}` is the scenario as it is.
-            part: of the workload.
-            seed: of all that is random; None: the scenario's.
-            share: only so much of the part, in (0, 1].
-            start: share of the part that is passed over before; traffic that is made up has none.
+            piece: of the workload.
         """
         reason = check(self.problem, candidate)
         if reason is not None:
             return Evaluation(candidate, infeasible=reason)
         file = file_of(self.problem, candidate)
-        piece = (part, seed, share, start)
         key = (file.model_dump_json(), piece)
         known = self._known.get(key)
         if known is None:
@@ -80,21 +71,17 @@ class Evaluator:
     def scenario(
         self,
         candidate: Candidate,
-        *,
-        part: Part = "search",
-        seed: int | None = None,
-        share: float = 1.0,
-        start: float = 0.0,
+        piece: Piece = SEARCH,
     ) -> Scenario:
         """Return what `evaluate` simulates for a candidate.
 
         Raises:
             InputError: the candidate cannot be.
         """
-        return self._scenario(file_of(self.problem, candidate), (part, seed, share, start))
+        return self._scenario(file_of(self.problem, candidate), piece)
 
-    def _scenario(self, file: ScenarioFile, piece: _Piece) -> Scenario:
-        cut = self._slicer.cut(*piece)
+    def _scenario(self, file: ScenarioFile, piece: Piece) -> Scenario:
+        cut = self._slicer.cut(piece)
         file = file.model_copy(
             update={
                 "seed": cut.seed,
@@ -105,7 +92,7 @@ class Evaluator:
         inputs: Inputs = replace(self._slicer.inputs, workload=cut.workload)
         return resolve_with(file, inputs, where=self.problem.where)
 
-    def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: _Piece) -> Evaluation:
+    def _evaluate(self, candidate: Candidate, file: ScenarioFile, piece: Piece) -> Evaluation:
         try:
             scenario = self._scenario(file, piece)
             result = simulate(scenario, costs=self._pricing.of(scenario), engine=quickest_engine())
@@ -121,7 +108,7 @@ class Evaluator:
             if name not in found:
                 reason = f"too little was served to tell {OBJECTIVES[name].title}"
                 return Evaluation(candidate, figures=figures, infeasible=reason)
-        return Evaluation(candidate, found, violations(outcome), figures)
+        return Evaluation(candidate, found, violations(outcome), figures, length=length_of(result))
 
 
 def recording_of(problem: SearchProblem) -> RecordingSpec:
@@ -153,8 +140,3 @@ def prepare(problem: SearchProblem, evaluations: int) -> None:
     source = scenario.workload.source(seed, scenario.policy.max_model_len)
     if (source.expected_requests or 0) * evaluations >= WORTH_COMPILING:
         simulate(scenario, engine="compiled")
-
-
-def quickest_engine() -> str:
-    """Return the engine that many runs are quickest with: loading the code is paid once."""
-    return "compiled" if is_installed() and is_kept() else "fast"

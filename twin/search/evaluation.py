@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from twin.search.knob import Candidate
-
-Part = Literal["search", "held_out", "all"]
-"""Of a trace: what trials see, what only the winner meets, and both."""
+from twin.search.length import Length
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +18,7 @@ class Evaluation:
         violations: by constraint, relative to its limit: above 0 it is not kept.
         figures: what `twin.report.metrics.summarise` gives.
         infeasible: why it was not simulated, one line; None: it was.
+        length: of its run; None: it was not simulated, or comes from a study's record.
     """
 
     candidate: Candidate
@@ -27,6 +26,7 @@ class Evaluation:
     violations: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     infeasible: str | None = None
+    length: Length | None = None
 
     @property
     def meets(self) -> bool:

@@ -18,11 +18,11 @@ from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile
 from twin.search.candidates import gpus_of
 from twin.search.defaults import defaults_of
 from twin.search.energy import power_of
-from twin.search.evaluation import Part
 from twin.search.feasibility import check
 from twin.search.knob import Knob
 from twin.search.narrow import ANY, Ground, narrow
 from twin.search.objectives import OBJECTIVES
+from twin.search.piece import Part, Piece
 from twin.search.problem import Limits, SearchProblem
 from twin.search.slices import Slicer
 from twin.search.space import SPACE
@@ -107,7 +107,7 @@ def _ground(file: ScenarioFile, inputs: Inputs, limits: Limits, engine: str, whe
 def _check_facts(objectives: Sequence[str], ground: Ground, slicer: Slicer) -> None:
     """Check what files hold: requests on both sides of the search's share, power of the GPU."""
     for part in _PARTS:
-        slicer.cut(part)
+        slicer.cut(Piece(part))
     if "joules_per_token" in objectives:
         power_of(ground.gpu)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from twin.load.inputs import Inputs
 from twin.scenario import ScenarioFile
-from twin.search.evaluation import Part
+from twin.search.piece import Piece
 from twin.workload.arrivals import ArrivalStage, StagedArrivals
 from twin.workload.build import LoadedWorkload
 from twin.workload.spec import (
@@ -41,7 +41,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Slicer:
-    """Cuts a workload; equal arguments give equal slices.
+    """Cuts a workload; equal pieces give equal slices.
 
     A trace is cut by time (by rows where it has no times of its own): trials see the first
     `search_share` of its window, the winner meets the rest. Requests that are made up are made
@@ -57,27 +57,16 @@ class Slicer:
     inputs: Inputs
     search_share: float
 
-    def cut(
-        self, part: Part, seed: int | None = None, share: float = 1.0, start: float = 0.0
-    ) -> Slice:
-        """Return a part.
-
-        Args:
-            part: which one.
-            seed: None: the scenario's.
-            share: keep so much of it, in (0, 1].
-            start: from this share of it on; of traffic that is made up it changes nothing.
-        """
-        if not (0 < share <= 1 and start >= 0 and start + share <= 1 + 1e-9):
-            raise ValueError(f"share {share} from {start} on is not in (0, 1]")
-        seed = self.file.seed if seed is None else seed
+    def cut(self, piece: Piece) -> Slice:
+        """Return a piece."""
+        seed = self.file.seed if piece.seed is None else piece.seed
         workload = self.inputs.workload
         if isinstance(workload.spec, TraceWorkload):
-            return self._of_trace(workload.spec, seed, self._bounds(part, share, start))
-        if part == "held_out":
+            return self._of_trace(workload.spec, seed, self._bounds(piece))
+        if piece.part == "held_out":
             seed = fresh_seed(seed)
-        horizon_s = None if self.file.horizon_s is None else self.file.horizon_s * share
-        return Slice(replace(workload, spec=shortened(workload.spec, share)), seed, horizon_s)
+        horizon_s = None if self.file.horizon_s is None else self.file.horizon_s * piece.share
+        return Slice(replace(workload, spec=shortened(workload.spec, piece.share)), seed, horizon_s)
 
     def _of_trace(self, spec: TraceWorkload, seed: int, bounds: tuple[float, float]) -> Slice:
         key = (spec.path, spec.format)
@@ -98,16 +87,16 @@ class Slicer:
             cut = trace.window(begin * length_s, end_s)
         return Slice(LoadedWorkload(spec, {key: cut}), seed, horizon_s)
 
-    def _bounds(self, part: Part, share: float, start: float) -> tuple[float, float]:
-        """Return where a part begins and ends, as shares of the whole."""
+    def _bounds(self, piece: Piece) -> tuple[float, float]:
+        """Return where a piece begins and ends, as shares of the whole."""
         begin, end = {
             "search": (0.0, self.search_share),
             "held_out": (self.search_share, 1.0),
             "all": (0.0, 1.0),
-        }[part]
-        length = end - begin
-        last = start + share >= 1 - 1e-9
-        return begin + start * length, end if last else begin + (start + share) * length
+        }[piece.part]
+        length, to = end - begin, piece.start + piece.share
+        last = to >= 1 - 1e-9
+        return begin + piece.start * length, end if last else begin + to * length
 
 
 def fresh_seed(seed: int) -> int:

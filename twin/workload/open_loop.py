@@ -45,7 +45,7 @@ def replay(
     Raises:
         InputError: a prompt is too long and the spec makes that an error.
     """
-    trace = _chosen(spec, trace, seed)
+    trace = chosen(spec, trace, seed)
     lengths = length_columns(
         trace.prompt_tokens, trace.output_tokens, spec.finish or trace.finish, max_model_len
     )
@@ -68,7 +68,8 @@ def replay(
     )
 
 
-def _chosen(spec: TraceWorkload, trace: Trace, seed: np.random.SeedSequence) -> Trace:
+def chosen(spec: TraceWorkload, trace: Trace, seed: np.random.SeedSequence) -> Trace:
+    """Return the rows of a trace that are sent, at the times of the file or of `arrivals`."""
     count = len(trace)
     if spec.sample < 1:
         kept = max(1, round(spec.sample * count))

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from calibrate.cli import app
 from calibrate.collective_lines import fit_lines
-from calibrate.holdout import FAMILIES, _held, held_out_errors, without_random_rows
+from calibrate.holdout import FAMILIES, held_out_errors, without_random_rows
+from hwmodels.measured.held_out import held_rows
 from hwmodels.profile import read_profile, write_profile
 
 SEED = 5
@@ -35,7 +36,7 @@ def test_held_out_rows_are_not_seen(family: str) -> None:
     name, _ = _HELD[family]
     whole = profile(1.0)
     table = dict(whole.tables[name])
-    held = _held(name, table, (), SEED)
+    held = held_rows(name, table, (), SEED)
     table["seconds"] = np.where(held, 3 * table["seconds"], table["seconds"])
     spoiled = replace(whole, tables={**whole.tables, name: table})
     assert held_out_errors(spoiled, SEED)[family].median_pct == pytest.approx(200 / 3, abs=0.1)
@@ -54,8 +55,8 @@ def test_a_fifth_is_held_out_and_whole_groups_go_together() -> None:
     rng = np.random.default_rng(0)
     table = {name: rng.integers(1, 60, 20000) for name in ("m", "n", "k")}
     table["seconds"] = np.ones(20000)
-    assert _held("gemm.bf16", table, (), SEED).mean() == pytest.approx(0.2, abs=0.01)
-    held = _held("gemm.bf16", table, ("m",), SEED)
+    assert held_rows("gemm.bf16", table, (), SEED).mean() == pytest.approx(0.2, abs=0.01)
+    held = held_rows("gemm.bf16", table, ("m",), SEED)
     assert {len(set(held[table["m"] == m].tolist())) for m in range(1, 60)} == {1}
 
 
@@ -63,7 +64,7 @@ def test_training_rows_are_the_rest() -> None:
     whole = profile()
     training = without_random_rows(whole, SEED)
     for name, table in whole.tables.items():
-        held = int(_held(name, table, (), SEED).sum())
+        held = int(held_rows(name, table, (), SEED).sum())
         assert len(training.tables[name]["seconds"]) == len(table["seconds"]) - held
 
 

@@ -1,5 +1,6 @@
 """`twin search`: what it writes, and how it ends."""
 
+import errno
 import json
 import os
 import signal
@@ -70,6 +71,81 @@ def test_the_same_command_again_gives_the_same_answer(twin, tmp_path):
     twin(*command, "--out", "one")
     assert {name: (tmp_path / "one" / name).read_bytes() for name in FILES} == first
     assert (tmp_path / "one" / "study.journal").read_bytes() == journal
+
+
+def test_another_problem_does_not_write_over_a_report(twin, tmp_path):
+    """A database keeps both studies; the folder has room for one report."""
+    command = (*SMALL, "--trials", "6", "--seeds", "2", "-q", "--knob", "policy.max_num_seqs")
+    database = ("--storage", "sqlite:///s.db", "--out", "o")
+    twin(*command, *database)
+    first = (tmp_path / "o" / "summary.json").read_bytes()
+    name = json.loads(first)["study"]["name"]
+    twin(*command, *database)  # the same one may
+    for other in (database, ("--out", "o")):
+        _, err = twin(*command, "--seed", "1", *other, code=2)
+        assert err == (
+            f"error: o: holds the report of another search, {name}; name another --out, or "
+            "delete its summary.json\n"
+        )
+    assert (tmp_path / "o" / "summary.json").read_bytes() == first
+    assert not (tmp_path / "o" / "study.journal").exists()
+
+
+def test_a_full_disk_names_the_journal(twin, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    _, err = twin(*SMALL, "--out", "o", "--trials", "6", code=2)
+    assert err == "error: o/study.journal: No space left on device\n"
+
+
+def test_a_full_disk_names_the_database(twin, monkeypatch):
+    import sqlite3
+
+    from sqlalchemy.engine.default import DefaultDialect
+
+    execute = DefaultDialect.do_execute
+
+    def full(self, cursor, statement, parameters, context=None):
+        if statement.startswith("INSERT INTO trials"):
+            raise sqlite3.OperationalError("database or disk is full")
+        execute(self, cursor, statement, parameters, context)
+
+    monkeypatch.setattr(DefaultDialect, "do_execute", full)
+    _, err = twin(*SMALL, "--out", "o", "--trials", "6", "--storage", "sqlite:///s.db", code=1)
+    assert err == (
+        "error: --storage sqlite:///s.db: database or disk is full; trials that are finished are "
+        "kept\n"
+    )
+
+
+def test_a_full_disk_names_the_journal_of_worker_processes(twin, tmp_path):
+    """A file may grow no farther than it did when the study was made: the next write fails."""
+    script = (
+        "import resource, signal, sys\n"
+        "from twin.search.study import coordinator\n"
+        "from twin.cli import main\n"
+        "run = coordinator.run_processes\n"
+        "def full(plan, ledger, watch):\n"
+        "    size = (plan.options.out / 'study.journal').stat().st_size + 100\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
+        "    run(plan, ledger, watch)\n"
+        "coordinator.run_processes = full\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "if __name__ == '__main__':\n"
+        "    main()\n"
+    )
+    (tmp_path / "full.py").write_text(script)
+    ended = subprocess.run(
+        [sys.executable, "full.py", "search", *SMALL, "--out", "o", "--trials", "6",
+         "--workers", "2"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.splitlines()[-1] == "error: o/study.journal: File too large"
+    assert "Traceback" not in ended.stderr
 
 
 def test_where_nothing_fits_the_closest_is_named_and_the_code_is_1(twin, tmp_path):

@@ -22,12 +22,16 @@ from twin.engine.result import RequestTable, SimulationResult, StepTable
 from twin.load import load_policy, load_scenario, read_scenario_file
 from twin.load.capacity_question import CapacityQuestion, answer
 from twin.load.documents import parse_yaml
+from twin.load.inputs import read_inputs
 from twin.memory.explanation import explain
 from twin.memory.kv_advice import Run, advise
 from twin.paging.eviction import EVICTION
 from twin.report.metrics import summarise
 from twin.report.output import FILES
 from twin.scenario import ScenarioFile
+from twin.sweep.answer import sweep_answer
+from twin.sweep.sizing import size_replicas
+from twin.sweep.sweep import sweep_load
 from twin.telemetry.prometheus import prometheus_text
 from twin.workload.readers import READERS, read_trace, recognise
 
@@ -303,6 +307,17 @@ def test_every_key_of_a_cache_comparison_is_documented(tmp_path: Path) -> None:
     data = compare_policies("trace", accesses, CacheQuestion(("lru",), (2,))).as_dict()
     assert sorted(keys_of("keys", "cache")) == sorted(data)
     assert sorted(keys_of("keys", "cache_row")) == sorted(data["rows"][0])
+
+
+def test_every_key_of_a_sweep_and_of_a_sizing_is_documented() -> None:
+    overrides = {"workload.num_requests": 20}
+    file, base = read_scenario_file("chat-h100", overrides)
+    inputs = read_inputs(file, base, where="test")
+    sweep, sizing = sweep_answer(sweep_load(file, inputs, (1,))), size_replicas(file, inputs)
+    assert sorted(keys_of("keys", "sweep")) == sorted(sweep)
+    assert sorted(keys_of("keys", "sweep_point")) == sorted(sweep["points"][0])
+    assert sorted(keys_of("keys", "sizing")) == sorted(sizing.as_dict())
+    assert sorted(keys_of("keys", "sized_run")) == sorted(sizing.as_dict()["runs"][0])
 
 
 def test_every_eviction_policy_is_documented() -> None:

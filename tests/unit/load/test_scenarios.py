@@ -1,5 +1,7 @@
 """Scenarios from files and from plain data."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -92,3 +94,11 @@ def test_step_times_name_the_profile_of_the_version():
 
     assert any("under trtllm 1.0.0rc3" in one for one in note("1.0.0"))
     assert any("under trtllm 1.3.0rc20" in one for one in note("1.3.0"))
+
+
+def test_a_bare_name_is_the_example_and_a_path_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chat-h100").write_text(yaml.safe_dump({**example(), "name": "mine"}))
+    assert load_scenario("chat-h100").file.name == "chat-h100"
+    for path in ("./chat-h100", str(tmp_path / "chat-h100"), Path("chat-h100")):
+        assert load_scenario(path).file.name == "mine"

@@ -15,6 +15,7 @@ from twin.search import evaluate as module
 from twin.search.energy import energy_j
 from twin.search.evaluate import Evaluator, prepare, recording_of
 from twin.search.objectives import OBJECTIVES
+from twin.search.piece import Piece
 from twin.search.problem import Limits
 
 ALL = tuple(OBJECTIVES)
@@ -35,7 +36,7 @@ def counted(monkeypatch):
 
 def test_figures_are_those_of_a_plain_run():
     found = problem(objectives=ALL)
-    mine = Evaluator(found).evaluate({"policy.max_num_batched_tokens": 256}, part="all")
+    mine = Evaluator(found).evaluate({"policy.max_num_batched_tokens": 256}, Piece(part="all"))
     scenario = load_scenario("chat-h100", {**SMALL, "policy.max_num_batched_tokens": 256})
     assert "policy.max_num_seqs" not in mine.candidate
     plain = summarise(simulate(scenario))
@@ -60,9 +61,9 @@ def test_evaluation_twice_is_equal_and_answered_from_memory(monkeypatch):
     assert Evaluator(found).evaluate(candidate) == first
     assert len(runs) == 2
     before = len(runs)
-    mine.evaluate(candidate, seed=1)
-    mine.evaluate(candidate, share=0.5)
-    mine.evaluate(candidate, part="held_out")
+    mine.evaluate(candidate, Piece(seed=1))
+    mine.evaluate(candidate, Piece(share=0.5))
+    mine.evaluate(candidate, Piece(part="held_out"))
     assert len(runs) == before + 3
 
 
@@ -80,7 +81,7 @@ def test_traces_are_read_once(tmp_path):
     found = problem({"workload": {"kind": "trace", "path": str(path), "window_s": [0, 50]}})
     mine = Evaluator(found)
     path.unlink()
-    search, held_out = (mine.evaluate({}, part=part) for part in ("search", "held_out"))
+    search, held_out = (mine.evaluate({}, Piece(part=part)) for part in ("search", "held_out"))
     assert search.figures["requests"] + held_out.figures["requests"] == 50
     assert mine.evaluate({"policy.max_num_seqs": 8}).infeasible is None
 

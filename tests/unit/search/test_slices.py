@@ -9,6 +9,7 @@ import pytest
 from twin.errors import InputError
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.scenario_file import scenario_from
+from twin.search.piece import Piece
 from twin.search.slices import Slicer, fresh_seed, shortened
 
 ROWS = 200
@@ -43,20 +44,22 @@ def prompts(cut):
 
 def test_parts_of_a_trace_cover_it_without_overlap(tmp_path):
     whole = slicer(tmp_path)
-    search, held_out = prompts(whole.cut("search")), prompts(whole.cut("held_out"))
-    assert search + held_out == prompts(whole.cut("all")) == list(range(100, 100 + ROWS))
+    search, held_out = prompts(whole.cut(Piece("search"))), prompts(whole.cut(Piece("held_out")))
+    assert search + held_out == prompts(whole.cut(Piece("all"))) == list(range(100, 100 + ROWS))
     assert len(search) == math.ceil(0.7 * (ROWS - 1))
 
 
 def test_window_of_the_file_is_what_is_cut(tmp_path):
     whole = slicer(tmp_path, window_s=[50, 150])
-    assert prompts(whole.cut("search")) + prompts(whole.cut("held_out")) == list(range(150, 250))
+    assert prompts(whole.cut(Piece("search"))) + prompts(whole.cut(Piece("held_out"))) == list(
+        range(150, 250)
+    )
 
 
 def test_share_keeps_the_first_of_a_part_and_start_passes_over(tmp_path):
     whole = slicer(tmp_path)
-    search = prompts(whole.cut("search"))
-    half, rest = (whole.cut("search", share=0.5, start=start) for start in (0.0, 0.5))
+    search = prompts(whole.cut(Piece("search")))
+    half, rest = (whole.cut(Piece("search", share=0.5, start=start)) for start in (0.0, 0.5))
     assert prompts(half) + prompts(rest) == search
     assert prompts(half) == search[: len(prompts(half))]
     (trace,) = rest.workload.traces.values()
@@ -65,29 +68,33 @@ def test_share_keeps_the_first_of_a_part_and_start_passes_over(tmp_path):
 
 def test_limit_on_requests_is_kept_before_cutting(tmp_path):
     whole = slicer(tmp_path, max_requests=100)
-    assert prompts(whole.cut("search")) + prompts(whole.cut("held_out")) == list(range(100, 200))
+    assert prompts(whole.cut(Piece("search"))) + prompts(whole.cut(Piece("held_out"))) == list(
+        range(100, 200)
+    )
 
 
 def test_arrivals_of_its_own_cut_a_trace_by_rows(tmp_path):
     whole = slicer(tmp_path, arrivals={"kind": "poisson", "rate": 5})
-    assert len(prompts(whole.cut("search"))) == round(0.7 * ROWS)
-    assert prompts(whole.cut("search")) + prompts(whole.cut("held_out")) == list(range(100, 300))
+    assert len(prompts(whole.cut(Piece("search")))) == round(0.7 * ROWS)
+    assert prompts(whole.cut(Piece("search"))) + prompts(whole.cut(Piece("held_out"))) == list(
+        range(100, 300)
+    )
 
 
 def test_horizon_is_split_with_the_trace(tmp_path):
     whole = slicer(tmp_path, horizon_s=100)
-    search, held_out = whole.cut("search"), whole.cut("held_out")
+    search, held_out = whole.cut(Piece("search")), whole.cut(Piece("held_out"))
     assert search.horizon_s == pytest.approx(70)
     assert held_out.horizon_s == pytest.approx(30)
     late = slicer(tmp_path, horizon_s=500)
-    assert late.cut("search").horizon_s == pytest.approx(500 - 0.3 * (ROWS - 1))
+    assert late.cut(Piece("search")).horizon_s == pytest.approx(500 - 0.3 * (ROWS - 1))
 
 
 def test_part_without_a_request_is_refused(tmp_path):
     (tmp_path / "sub").mkdir()
     whole = slicer(tmp_path, window_s=[0, 2], share=0.01)
     with pytest.raises(InputError, match="no request"):
-        whole.cut("search", share=0.01, start=0.5)
+        whole.cut(Piece("search", share=0.01, start=0.5))
 
 
 def made_up(**workload):
@@ -104,10 +111,10 @@ POISSON = {"kind": "synthetic", "arrivals": {"kind": "poisson", "rate": 5}}
 
 def test_made_up_requests_are_fresh_for_the_winner():
     whole = made_up(**POISSON, num_requests=50)
-    search, held_out = whole.cut("search"), whole.cut("held_out")
+    search, held_out = whole.cut(Piece("search")), whole.cut(Piece("held_out"))
     assert search.seed == 5
     assert held_out.seed == fresh_seed(5) != 5
-    assert whole.cut("held_out", seed=6).seed == fresh_seed(6) != held_out.seed
+    assert whole.cut(Piece("held_out", seed=6)).seed == fresh_seed(6) != held_out.seed
     first, second = (
         [r.arrival_s for r in cut.workload.source(np.random.SeedSequence(cut.seed), 8192).start()]
         for cut in (search, held_out)
@@ -138,7 +145,7 @@ def test_made_up_requests_are_fresh_for_the_winner():
     ],
 )
 def test_half_of_a_made_up_workload(workload, requests):
-    cut = made_up(**workload).cut("search", share=0.5)
+    cut = made_up(**workload).cut(Piece("search", share=0.5))
     source = cut.workload.source(np.random.SeedSequence(5), 8192)
     if source.expected_requests is None:
         pytest.fail("how many come is known")
@@ -153,7 +160,7 @@ def test_whole_is_left_alone():
 def test_share_has_to_be_one(tmp_path):
     for share, start in ((0.0, 0.0), (1.1, 0.0), (0.5, 0.6)):
         with pytest.raises(ValueError, match="share"):
-            slicer(tmp_path).cut("search", share=share, start=start)
+            slicer(tmp_path).cut(Piece("search", share=share, start=start))
 
 
 def test_inputs_are_read_once(tmp_path):
@@ -161,4 +168,4 @@ def test_inputs_are_read_once(tmp_path):
     for path in tmp_path.iterdir():
         path.unlink()
     assert isinstance(whole.inputs, Inputs)
-    assert len(prompts(whole.cut("all"))) == ROWS
+    assert len(prompts(whole.cut(Piece("all")))) == ROWS

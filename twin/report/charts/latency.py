@@ -147,7 +147,6 @@ def _cdf_band(title: str, unit: str, domain: tuple[float, float], run: str) -> S
             "x": log_axis(f"low_{unit}", f"{title} ({unit})", domain),
             "x2": {"field": f"high_{unit}"},
             "y": {"field": "nines", "type": "quantitative"},
-            "order": {"field": "nines", "type": "quantitative"},
         },
     }
 

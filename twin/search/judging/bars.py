@@ -7,7 +7,7 @@ from twin.report.charts.style import Spec, colour
 from twin.report.numbers import percent
 from twin.search.judging.confirm import Confirmation
 from twin.search.judging.report import SearchReport
-from twin.search.judging.told import capitalised, title_of, told_gain
+from twin.search.judging.told import capitalised, title_of, told_alike, told_gain
 
 MOST_KNOBS = 12
 _ROW_HEIGHT = 22
@@ -88,7 +88,10 @@ def importance_chart(report: SearchReport) -> Chart:
     title = f"What {objective.title} goes with"
     shares = report.explanation.importance.get(objective.name, ())[:MOST_KNOBS]
     if not shares:
-        return Chart("importance", title, {}, [], "Too few trials to tell what matters.")
+        spread = report.explanation.alike.get(objective.name)
+        why = "Too few trials to tell what matters."
+        alt = why if spread is None else told_alike(objective, spread)
+        return Chart("importance", title, {}, [], alt)
     rows: list[Row] = [{"knob": s.key, "share_pct": rounded(100 * s.share, 3)} for s in shares]
     alt = f"Most goes with {shares[0].key}: {percent(shares[0].share)} of the variance of ranks."
     caption = (

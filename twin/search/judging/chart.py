@@ -11,20 +11,25 @@ from twin.search.judging.told import capitalised, objective_text, told
 from twin.search.objectives import Objective
 
 BREAKS, KEEPS, FRONT = "breaks a constraint", "keeps all constraints", "Pareto set"
-DEFAULT, FOUND = "default", "recommended"
+DEFAULT, FOUND, BEST = "default", "recommended", "best trial"
 
 _LOG_FROM = 20
 """Values that span more than this factor stand on a log scale."""
 
-_MARKS: dict[str, tuple[str, str, float, int]] = {
+_STAR = (
+    "M0,-1L0.2245,-0.309L0.9511,-0.309L0.3633,0.118L0.5878,0.809"
+    "L0,0.382L-0.5878,0.809L-0.3633,0.118L-0.9511,-0.309L-0.2245,-0.309Z"
+)
+
+MARKS: dict[str, tuple[str, str, float, int]] = {
     # kind: colour, shape, opacity, size
     BREAKS: ("slo", "triangle-up", 0.3, 30),
     KEEPS: ("baseline", "circle", 0.55, 30),
     FRONT: ("current", "circle", 1.0, 60),
     DEFAULT: ("ink", "diamond", 1.0, 160),
-    FOUND: ("decode", "M0,-1L0.2245,-0.309L0.9511,-0.309L0.3633,0.118L0.5878,0.809"
-            "L0,0.382L-0.5878,0.809L-0.3633,0.118L-0.9511,-0.309L-0.2245,-0.309Z", 1.0, 320),
-}  # fmt: skip
+    FOUND: ("decode", _STAR, 1.0, 320),
+    BEST: ("decode", _STAR, 1.0, 320),
+}
 
 
 def trials_chart(report: SearchReport) -> Chart:
@@ -47,9 +52,9 @@ def trials_chart(report: SearchReport) -> Chart:
 
 
 def _row(one: Tried, report: SearchReport, objectives: list[Objective]) -> Row:
-    front = len(objectives) > 1 and one.number in {t.number for t in report.explanation.front}
+    front = one.number in {t.number for t in report.explanation.front}
     keeps = one.evaluation.meets
-    kind = FRONT if front else KEEPS if keeps else BREAKS
+    kind = FRONT if front and len(objectives) > 1 else KEEPS if keeps else BREAKS
     return {
         "trial": one.number,
         "kind": kind if one.candidate else DEFAULT,
@@ -66,11 +71,11 @@ def _found(report: SearchReport) -> Evaluation | None:
 
 
 def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) -> list[Spec]:
-    y = _axis(report, objectives[0], rows)
+    y = value_axis(report, objectives[0], rows)
     several = len(objectives) == 2
-    x = _axis(report, objectives[1], rows) if several else _trial_axis()
+    x = value_axis(report, objectives[1], rows) if several else _trial_axis()
     found = _found(report)
-    kinds = [kind for kind in _MARKS if any(row["kind"] == kind for row in rows)]
+    kinds = [kind for kind in MARKS if any(row["kind"] == kind for row in rows)]
     if found is not None:
         kinds.append(FOUND)
     layers = [_front_line(x, y)] if several else [_best_line(objectives[0], rows, x, y)]
@@ -84,8 +89,8 @@ def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) 
     for kind in kinds:
         layer: Spec = {
             "transform": [{"filter": f"datum.kind === '{kind}'"}],
-            "mark": {"type": "point", "filled": True, **_size(kind)},
-            "encoding": {"x": x, "y": y, **_look(kinds), "tooltip": tooltip},
+            "mark": {"type": "point", "filled": True, **size_of(kind)},
+            "encoding": {"x": x, "y": y, **looks_of(kinds), "tooltip": tooltip},
         }
         if kind == FOUND and found is not None:
             layer["data"] = {"values": [_found_row(report, found, objectives)]}
@@ -93,20 +98,23 @@ def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) 
     return layers
 
 
-def _size(kind: str) -> Spec:
-    _, _, opacity, size = _MARKS[kind]
+def size_of(kind: str) -> Spec:
+    """Return how large and opaque marks of a kind are."""
+    _, _, opacity, size = MARKS[kind]
     return {"size": size, "opacity": opacity}
 
 
-def _look(kinds: list[str]) -> Spec:
+def looks_of(kinds: list[str]) -> Spec:
+    """Return colour and shape channels that tell kinds of trials apart."""
+
     def channel(values: list[Any]) -> Spec:
         scale = {"domain": kinds, "range": values}
         legend = {"title": None, "symbolOpacity": 1, "symbolSize": 90}
         return {"field": "kind", "type": "nominal", "scale": scale, "legend": legend}
 
     return {
-        "color": channel([colour(_MARKS[kind][0]) for kind in kinds]),
-        "shape": channel([_MARKS[kind][1] for kind in kinds]),
+        "color": channel([colour(MARKS[kind][0]) for kind in kinds]),
+        "shape": channel([MARKS[kind][1] for kind in kinds]),
     }
 
 
@@ -151,7 +159,8 @@ def _trial_axis() -> Spec:
     }
 
 
-def _axis(report: SearchReport, objective: Objective, rows: list[Row]) -> Spec:
+def value_axis(report: SearchReport, objective: Objective, rows: list[Row]) -> Spec:
+    """Return the encoding of an objective: on a log scale where its values span decades."""
     values = [row[objective.name] for row in rows]
     low, high = min(values), max(values)
     better = "more" if objective.direction == "maximize" else "less"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from twin.forecast_error import STANDS_IN
 from twin.llm.quality import caveats
 from twin.load.inputs import find_arch
 from twin.search.candidates import file_of
@@ -13,6 +14,7 @@ from twin.search.judging.hardware import hardware_word
 from twin.search.judging.pareto import Tried
 from twin.search.judging.report import SearchReport
 from twin.search.judging.runs import Runs
+from twin.search.judging.stretch import stretches
 from twin.search.judging.verdict import Judgement, judge
 from twin.search.problem import SearchProblem
 from twin.search.study.options import FinishedTrial
@@ -52,7 +54,8 @@ def conclude(
     runs = EvaluatorRuns(Evaluator(problem), experts)
     whole = [Tried(t.number, t.evaluation) for t in trials if t.state != "pruned"]
     judgement = judge(problem, whole, runs, experts=experts, seeds=seeds, progress=progress)
-    explanation = explain(problem, whole, judgement, runs, progress=progress)
+    lengths = stretches(whole, judgement.shown, runs)
+    explanation = explain(problem, whole, judgement, runs, experts=experts, progress=progress)
     return SearchReport(
         problem=problem,
         trials=whole,
@@ -63,6 +66,7 @@ def conclude(
         command=command,
         notes=(*_answers(problem, judgement), *_notes(judgement, runs)),
         pruned=len(trials) - len(whole),
+        stretches=lengths,
     )
 
 
@@ -79,4 +83,5 @@ def _notes(judgement: Judgement, runs: Runs) -> tuple[str, ...]:
     if judgement.best is None:
         return ()
     whole = runs.whole(judgement.candidate or judgement.best.candidate)
-    return (*([SATURATED] if whole.summary["queue_grows"] else []), *whole.notes)
+    grows = [SATURATED] if whole.summary["queue_grows"] else []
+    return (STANDS_IN, *grows, *whole.notes)

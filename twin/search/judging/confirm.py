@@ -1,7 +1,7 @@
 """A candidate against the default on traffic that no trial has met."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
@@ -9,12 +9,14 @@ import numpy as np
 
 from twin.report.numbers import percent
 from twin.search.evaluation import Evaluation
-from twin.search.judging.error_of_difference import constraint_threshold, slo_errors
+from twin.search.judging.error_of_difference import constraint_threshold, margin_error
 from twin.search.judging.gains import Gain, judged_gain, relative_gain
 from twin.search.judging.pareto import Tried
 from twin.search.judging.runs import Runs
 from twin.search.judging.told import CONSTRAINTS, capitalised, told_gain
+from twin.search.length import Length
 from twin.search.objectives import Objective
+from twin.search.piece import HELD_OUT, Piece
 
 STRETCHES_PER_SEED = 2
 """A recording is cut into twice as many stretches as seeds would be drawn."""
@@ -35,6 +37,8 @@ class Confirmation:
         accepted: whether it is worth deploying.
         reasons: what decided, one sentence each.
         close: constraints that it keeps by less than forecast error.
+        limit_errors: that error of each constraint, relative to its limit; 0: it is a count.
+        lengths: of the runs that the gains are of, under the default where it can run.
     """
 
     tried: Tried
@@ -45,6 +49,8 @@ class Confirmation:
     accepted: bool
     reasons: tuple[str, ...]
     close: tuple[str, ...] = ()
+    limit_errors: Mapping[str, float] = field(default_factory=dict)
+    lengths: tuple[Length, ...] = ()
 
     @property
     def broken(self) -> dict[str, float]:
@@ -86,11 +92,21 @@ class Confirmer:
             why = (f"It cannot run on held-out traffic: {stopped}.",)
             return Confirmation(tried, over, (), {}, _mean(default_told), False, why)
         violations = _mean(told)
+        errors = {
+            name: margin_error(name, tried.candidate, experts=self.experts) for name in violations
+        }
+        close = close_to_limits(violations, errors)
         impossible = next((e.infeasible for e in default_told if e.infeasible), None)
         if impossible is not None:
             kept = all(value <= 0 for value in violations.values())
-            told_so = (f"The default cannot run: {impossible}.", *_broken(violations))
-            return Confirmation(tried, over, (), violations, {}, kept, told_so)
+            told_so = (
+                f"The default cannot run: {impossible}.",
+                *_broken(violations),
+                *_close_told(violations, errors),
+            )
+            return Confirmation(
+                tried, over, (), violations, {}, kept, told_so, close, errors, _lengths(ours)
+            )
         pairs = [
             (a, b)
             for a, b in zip(theirs, ours, strict=True)
@@ -101,27 +117,23 @@ class Confirmer:
         accepted, reasons = decide(
             gains, violations, default_violations, changed=tried.candidate, experts=self.experts
         )
-        close = tuple(n for n, _, _ in close_to_limits(violations, experts=self.experts))
         return Confirmation(
-            tried, over, gains, violations, default_violations, accepted, reasons, close
-        )
+            tried, over, gains, violations, default_violations, accepted, reasons, close, errors,
+            _lengths([a for a, _ in pairs]),
+        )  # fmt: skip
 
     def _evaluations(self, tried: Tried | None) -> list[Evaluation]:
         candidate = {} if tried is None else tried.candidate
         seeds = fresh_seeds(self.seed, self.pairs * STRETCHES_PER_SEED)
-        if not self.runs.recorded:
-            return [
-                self.runs.evaluate(candidate, part="held_out", seed=seed)
-                for seed in seeds[: self.pairs]
-            ]
-        share = 1 / len(seeds)
-        return [
-            self.runs.evaluate(candidate, part="held_out", seed=seed, share=share, start=i * share)
-            for i, seed in enumerate(seeds)
-        ]
+        if self.runs.recorded:
+            share = 1 / len(seeds)
+            pieces = [Piece("held_out", seed, share, i * share) for i, seed in enumerate(seeds)]
+        else:
+            pieces = [Piece("held_out", seed) for seed in seeds[: self.pairs]]
+        return [self.runs.evaluate(candidate, piece) for piece in pieces]
 
     def _whole(self, tried: Tried | None) -> Evaluation:
-        return self.runs.evaluate({} if tried is None else tried.candidate, part="held_out")
+        return self.runs.evaluate({} if tried is None else tried.candidate, HELD_OUT)
 
     def _gains(
         self, tried: Tried, pairs: Sequence[tuple[Evaluation, Evaluation]]
@@ -183,11 +195,8 @@ def decide(
             reasons.append(f"{missed}, which it keeps.")
         else:
             reasons.append(f"{missed}; it keeps it, by less than forecast error.")
-    reasons += [
-        f"It keeps {CONSTRAINTS.get(name, name)} by {percent(-value)}, which forecast error of "
-        f"{percent(error)} can undo."
-        for name, value, error in close_to_limits(violations, experts=experts)
-    ]
+    errors = {name: margin_error(name, changed, experts=experts) for name in violations}
+    reasons += _close_told(violations, errors)
     clear = next((gain for gain in gains if gain.verdict != "none"), None)
     reasons += [
         capitalised(f"{told_gain(gain)}: {gain.why or f'a {gain.verdict}'}.") for gain in gains
@@ -196,14 +205,27 @@ def decide(
 
 
 def close_to_limits(
-    violations: Mapping[str, float], *, experts: bool
-) -> list[tuple[str, float, float]]:
-    """Return (constraint, violation, forecast error) of those kept by less than that error."""
-    errors = dict(zip(("ttft_s", "tpot_s"), slo_errors(experts=experts), strict=True))
+    violations: Mapping[str, float], errors: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Return the constraints that are kept by less than forecast error.
+
+    Errors are relative to what was measured: a forecast f of an error e may stand for up to
+    f / (1 - e), which is beyond the limit when f lies less than e below it.
+
+    Args:
+        violations: by constraint, relative to its limit.
+        errors: of the forecast, by constraint; 0: it has none.
+    """
+    return tuple(
+        name for name, value in violations.items() if value <= 0 and -value < errors.get(name, 0.0)
+    )
+
+
+def _close_told(violations: Mapping[str, float], errors: Mapping[str, float]) -> list[str]:
     return [
-        (name, value, errors[name])
-        for name, value in violations.items()
-        if name in errors and value <= 0 and (1 + value) * (1 + errors[name]) > 1
+        f"It keeps {CONSTRAINTS.get(name, name)} by {percent(-violations[name])}, which forecast "
+        f"error of {percent(errors[name])} can undo."
+        for name in close_to_limits(violations, errors)
     ]
 
 
@@ -224,3 +246,7 @@ def _broken(violations: Mapping[str, float]) -> tuple[str, ...]:
 def _mean(evaluations: Sequence[Evaluation]) -> dict[str, float]:
     told = [e.violations for e in evaluations if e.infeasible is None]
     return {name: fmean(v[name] for v in told if name in v) for name in (told[0] if told else ())}
+
+
+def _lengths(evaluations: Sequence[Evaluation]) -> tuple[Length, ...]:
+    return tuple(e.length for e in evaluations if e.length is not None)

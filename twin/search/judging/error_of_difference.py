@@ -48,6 +48,11 @@ def threshold(objective: str, changed: Iterable[str], *, experts: bool) -> float
     return error.ttft_p90 if objective == FIRST_TOKEN else error.tpot_p90
 
 
+def stands_in(objective: str) -> str:
+    """Return whose error `threshold` takes for an objective's; see `STANDS_IN`."""
+    return "mean TTFT" if objective == FIRST_TOKEN else "mean TPOT"
+
+
 def slo_errors(*, experts: bool) -> tuple[float, float]:
     """Return how far TTFT and TPOT may be off their limits: P90 errors of one forecast."""
     error: ForecastError = forecast_error(experts=experts)
@@ -64,3 +69,19 @@ def constraint_threshold(name: str, changed: Iterable[str], *, experts: bool) ->
     """
     error = difference_error(experts=experts, same_prices=same_prices(changed))
     return {"ttft_s": error.ttft_p90, "tpot_s": error.tpot_p90}.get(name, 0.0)
+
+
+def margin_error(name: str, changed: Iterable[str], *, experts: bool) -> float:
+    """Return by how much a limit must be kept to be sure of it, relative to the limit.
+
+    One forecast is held against it, not two, so one forecast's error is what counts. It is that
+    of a mean, though, and limits are of percentiles: where the error of the difference is the
+    larger of the two, it is taken, so that no margin below an error that is told passes.
+
+    Args:
+        name: of the constraint: `ttft_s`, `tpot_s`; others are counts and have no such error.
+        changed: keys in which the policy differs from the default.
+        experts: whether the network is a mixture of experts.
+    """
+    one = dict(zip(("ttft_s", "tpot_s"), slo_errors(experts=experts), strict=True))
+    return max(one.get(name, 0.0), constraint_threshold(name, changed, experts=experts))

@@ -8,13 +8,14 @@ from twin.report.latencies import request_latencies
 from twin.report.metrics import summarise
 from twin.scenario import Scenario
 from twin.search.evaluate import Evaluator
-from twin.search.evaluation import Evaluation, Part
+from twin.search.evaluation import Evaluation
 from twin.search.judging.error_of_difference import slo_errors
 from twin.search.judging.pareto import candidate_key
 from twin.search.judging.runs import WholeRun
 from twin.search.knob import Candidate
 from twin.search.objectives import OBJECTIVES
 from twin.search.outcome import Outcome
+from twin.search.piece import HELD_OUT, SEARCH, Piece
 from twin.workload.spec import TraceWorkload
 
 
@@ -40,14 +41,10 @@ class EvaluatorRuns:
     def evaluate(
         self,
         candidate: Candidate,
-        *,
-        part: Part = "search",
-        seed: int | None = None,
-        share: float = 1.0,
-        start: float = 0.0,
+        piece: Piece = SEARCH,
     ) -> Evaluation:
         """Return a candidate's figures; see `Runs`."""
-        return self.evaluator.evaluate(candidate, part=part, seed=seed, share=share, start=start)
+        return self.evaluator.evaluate(candidate, piece)
 
     def whole(self, candidate: Candidate) -> WholeRun:
         """Return the recorded run over the held-out part; see `Runs`."""
@@ -57,7 +54,7 @@ class EvaluatorRuns:
         return self._whole[key]
 
     def _run(self, candidate: Candidate) -> WholeRun:
-        scenario = self.evaluator.scenario(candidate, part="held_out")
+        scenario = self.evaluator.scenario(candidate, HELD_OUT)
         file = scenario.file.model_copy(update={"recording": RecordingSpec()})
         scenario = replace(scenario, file=file)
         result = simulate(scenario)

@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from twin.search.judging.binding import Binding, binding
-from twin.search.judging.importance import Importance, importance
+from twin.search.judging.error_of_difference import threshold
+from twin.search.judging.importance import Importance, importance, spread_of
 from twin.search.judging.pareto import Tried, distinct, pareto_set, ranked
 from twin.search.judging.runs import Runs
 from twin.search.judging.sensitivity import MOST_RUNS, Neighbour, sensitivity
 from twin.search.judging.verdict import Judgement
 from twin.search.knob import Candidate
-from twin.search.objectives import OBJECTIVES
+from twin.search.objectives import OBJECTIVES, Objective
 from twin.search.problem import SearchProblem
 
 TEN = 10
@@ -23,7 +24,10 @@ class Explanation:
     Attributes:
         front: the Pareto set, by the first objective.
         top: the ten best, in order of rank.
-        importance: by objective, each knob's share, largest first; empty: too few trials.
+        importance: by objective, each knob's share, largest first; empty: too few trials, or
+            they are alike.
+        alike: by objective in which trials are no farther apart than forecast error: how far,
+            relative. What goes with so little says nothing of a real server.
         neighbours: of `around`, one knob turned.
         around: the policy that neighbours are compared with: the recommended one.
         default_binding, binding: of the default and the recommended policy on held-out traffic;
@@ -33,6 +37,7 @@ class Explanation:
     front: tuple[Tried, ...]
     top: tuple[Tried, ...]
     importance: dict[str, tuple[Importance, ...]]
+    alike: dict[str, float]
     neighbours: tuple[Neighbour, ...]
     around: Candidate
     default_binding: Binding | None
@@ -45,6 +50,7 @@ def explain(
     judgement: Judgement,
     runs: Runs,
     *,
+    experts: bool,
     most_runs: int = MOST_RUNS,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
@@ -55,6 +61,7 @@ def explain(
         trials: those over the whole of the search part, by number.
         judgement: what came of it.
         runs: what runs candidates.
+        experts: whether the network is a mixture of experts.
         most_runs: evaluations around the recommended policy, at most.
         progress: told what is being run.
     """
@@ -63,18 +70,31 @@ def explain(
     if progress is not None:
         progress("turning one knob at a time")
     near = sensitivity(around, problem, runs, objectives, most=most_runs)
-    shares = {o.name: tuple(importance(trials, o, problem.defaults)) for o in objectives}
+    spreads = {o.name: _alike(trials, o, experts=experts) for o in objectives}
+    alike = {name: spread for name, spread in spreads.items() if spread is not None}
+    shares = {
+        o.name: () if o.name in alike else tuple(importance(trials, o, problem.defaults))
+        for o in objectives
+    }
     if progress is not None:
         progress("looking at what binds")
     return Explanation(
         front=tuple(pareto_set(trials, objectives)),
         top=tuple(ranked(trials, objectives)[:TEN]),
         importance=shares,
+        alike=alike,
         neighbours=tuple(near),
         around=around,
         default_binding=_bound(runs, trials, {}),
         binding=_bound(runs, trials, around) if around else None,
     )
+
+
+def _alike(trials: Sequence[Tried], objective: Objective, *, experts: bool) -> float | None:
+    """Return how far trials are apart, where that is less than the least forecast error."""
+    spread = spread_of(trials, objective)
+    least = threshold(objective.name, (), experts=experts)
+    return spread if spread is not None and spread <= least else None
 
 
 def _bound(runs: Runs, trials: Sequence[Tried], candidate: Candidate) -> Binding | None:

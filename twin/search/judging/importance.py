@@ -68,6 +68,24 @@ def importance(
     return sorted(found, key=lambda one: (-one.share, one.key))
 
 
+def spread_of(trials: Sequence[Tried], objective: Objective) -> float | None:
+    """Return how far trials are apart in an objective: (largest - smallest) / smallest, absolute.
+
+    None: there are too few for importance anyway, or the smallest is 0 and others are not.
+    """
+    values = [
+        t.evaluation.objectives[objective.name]
+        for t in distinct(trials)
+        if objective.name in t.evaluation.objectives
+    ]
+    if len(values) < FEWEST_TRIALS:
+        return None
+    low, high = min(values), max(values)
+    if low == high:
+        return 0.0
+    return (high - low) / abs(low) if low else None
+
+
 def explained(values: Floats, level: NDArray[np.int64]) -> float:
     """Return epsilon squared: shape (n,) values and the level of each; 0 to 1.
 

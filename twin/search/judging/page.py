@@ -10,8 +10,10 @@ from twin.search.judging.bars import gains_chart, importance_chart, sensitivity_
 from twin.search.judging.chart import trials_chart
 from twin.search.judging.confirm import Confirmation
 from twin.search.judging.report import SearchReport
+from twin.search.judging.stretch import EDGES, STRETCH_HEADINGS, stretch_rows
 from twin.search.judging.table import (
     GAIN_HEADINGS,
+    LIMIT_HEADINGS,
     binding_rows,
     change_rows,
     constraint_rows,
@@ -20,7 +22,7 @@ from twin.search.judging.table import (
     neighbour_rows,
     side_by_side,
 )
-from twin.search.judging.told import capitalised, title_of, told
+from twin.search.judging.told import capitalised, title_of, told, told_alike
 from twin.search.knob import Value
 
 RULE = (
@@ -42,6 +44,7 @@ def search_page(report: SearchReport) -> str:
         _recommended(report),
         figure(gains) if gains.spec else "",
         _confirmations(report),
+        _lengths(report),
         _hardware(report),
         figure(trials),
         _ten_best(report),
@@ -124,10 +127,34 @@ def _confirmation(report: SearchReport, one: Confirmation) -> str:
     parts = [
         f"<p>{escaped(name)}: {escaped(told(one.tried.candidate))}</p>",
         f"<ul>{reasons}</ul>",
-        table(GAIN_HEADINGS, gain_rows(report, one), f"Gains over {one.over}") if one.gains else "",
-        table(("limit", "default", "found"), constraint_rows(one), "Constraints"),
+        _gains(report, one),
+        table(LIMIT_HEADINGS, constraint_rows(one), "Constraints"),
     ]
     return "".join(parts)
+
+
+def _gains(report: SearchReport, one: Confirmation) -> str:
+    if not one.gains:
+        return ""
+    caption = f"Gains over {one.over}{_told_length(report, 'confirming')}"
+    return table(GAIN_HEADINGS, gain_rows(report, one), caption)
+
+
+def _lengths(report: SearchReport) -> str:
+    if not any(report.stretches.values()):
+        return ""
+    over = report.shown.over if report.shown else "seeds"
+    rows = stretch_rows(report.stretches, over)
+    lengths = table(STRETCH_HEADINGS, rows, "Runs under the default, means")
+    return (
+        f"<section><h2>How long the runs are</h2><p>{escaped(EDGES)}</p>{lengths}</section>"
+    )  # fmt: skip
+
+
+def _told_length(report: SearchReport, name: str) -> str:
+    """Return `, runs of 18 s on average, start and drain included`; empty: not known."""
+    one = report.stretches.get(name)
+    return "" if one is None else f", {one.told}, start and drain included"
 
 
 def _hardware(report: SearchReport) -> str:
@@ -147,18 +174,25 @@ def _ten_best(report: SearchReport) -> str:
     head, rows = side_by_side(report)
     if len(head) < 3:
         return ""
-    caption = "The best trials beside the default, on the traffic of the trials"
+    length = _told_length(report, "search")
+    caption = f"The best trials beside the default, on the traffic of the trials{length}"
     return f"<section><h2>The ten best</h2>{table(head, rows, caption)}</section>"
 
 
 def _importance(report: SearchReport) -> str:
+    alike = "".join(
+        f"<p>{escaped(told_alike(o, report.explanation.alike[o.name]))}</p>"
+        for o in report.objectives
+        if o.name in report.explanation.alike
+    )
     rows = importance_rows(report)
     if not rows:
-        return ""
-    names = [capitalised(title_of(name)) for name in report.explanation.importance]
+        return f"<section><h2>What matters</h2>{alike}</section>" if alike else ""
+    shown = [name for name, shares in report.explanation.importance.items() if shares]
+    names = [capitalised(title_of(name)) for name in shown]
     head = ["knob", *(f"share: {name}" for name in names), f"median {names[0]} by level"]
     caption = "Shares of the variance of ranks, and medians over trials"
-    return f"<details><summary>All knobs</summary>{table(head, rows, caption)}</details>"
+    return f"{alike}<details><summary>All knobs</summary>{table(head, rows, caption)}</details>"
 
 
 def _neighbours(report: SearchReport) -> str:
@@ -183,7 +217,9 @@ def _binds(report: SearchReport) -> str:
     )
     head = ("", "default", "recommended") if found else ("", "default")
     shown = rows if found else [row[:2] for row in rows]
-    numbers = table(head, shown, "Runs over held-out traffic")
+    numbers = table(
+        head, shown, f"Runs over all held-out traffic{_told_length(report, 'held_out')}"
+    )
     return f"<section><h2>What binds</h2>{sentences}{numbers}</section>"
 
 

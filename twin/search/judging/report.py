@@ -1,14 +1,16 @@
 """`SearchReport`: all that a search's page, terminal summary and JSON tell."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from twin.search.judging.confirm import Confirmation
+from twin.search.judging.error_of_difference import stands_in
 from twin.search.judging.explanation import Explanation
 from twin.search.judging.hardware import HardwareWord
 from twin.search.judging.importance import Importance
 from twin.search.judging.pareto import Tried
+from twin.search.judging.stretch import Stretch
 from twin.search.judging.verdict import Judgement
 from twin.search.objectives import OBJECTIVES, Objective
 from twin.search.problem import SearchProblem
@@ -30,6 +32,7 @@ class SearchReport:
         command: how the search was started; None: not by a command.
         notes: caveats of the forecasts, one sentence each.
         pruned: trials that were stopped early.
+        stretches: how long the runs are that figures are of, by `stretch.STRETCHES`.
     """
 
     problem: SearchProblem
@@ -41,6 +44,7 @@ class SearchReport:
     command: str | None = None
     notes: tuple[str, ...] = ()
     pruned: int = 0
+    stretches: Mapping[str, Stretch | None] = field(default_factory=dict)
 
     @property
     def objectives(self) -> list[Objective]:
@@ -50,8 +54,7 @@ class SearchReport:
     @property
     def shown(self) -> Confirmation | None:
         """The confirmation to show: of the recommended candidate, else of the best one."""
-        found = self.judgement.confirmations
-        return self.judgement.chosen or (found[0] if found else None)
+        return self.judgement.shown
 
     @property
     def counts(self) -> dict[str, int]:
@@ -81,6 +84,7 @@ def search_summary(report: SearchReport) -> dict[str, Any]:
         "candidate": dict(judgement.candidate),
         "trial": judgement.trial,
         "confirmations": [_confirmation(one) for one in judgement.confirmations],
+        "stretches": {name: _stretch(one) for name, one in report.stretches.items()},
         "hardware": {
             "validated": report.hardware.validated,
             "sentence": report.hardware.sentence,
@@ -92,6 +96,7 @@ def search_summary(report: SearchReport) -> dict[str, Any]:
             name: [_importance(one) for one in shares]
             for name, shares in explanation.importance.items()
         },
+        "alike": dict(explanation.alike),
         "sensitivity": [
             {
                 "key": one.key,
@@ -123,6 +128,10 @@ def _objective(report: SearchReport, objective: Objective) -> dict[str, Any]:
     }
 
 
+def _stretch(one: Stretch | None) -> dict[str, Any] | None:
+    return None if one is None else {"runs": one.runs, **asdict(one.length)}
+
+
 def _tried(tried: Tried) -> dict[str, Any]:
     return {
         "trial": tried.number,
@@ -148,7 +157,9 @@ def _confirmation(one: Confirmation) -> dict[str, Any]:
         "accepted": one.accepted,
         "over": one.over,
         "reasons": list(one.reasons),
+        "objectives": dict(one.tried.evaluation.objectives),
         "close_to_limits": list(one.close),
+        "limit_errors": dict(one.limit_errors),
         "violations": dict(one.violations),
         "default_violations": dict(one.default_violations),
         "gains": [
@@ -161,6 +172,7 @@ def _confirmation(one: Confirmation) -> dict[str, Any]:
                 "high": gain.paired.high,
                 "pairs": gain.paired.pairs,
                 "forecast_error": gain.threshold,
+                "forecast_error_of": stands_in(gain.objective),
                 "at_limits": dict(gain.at_limits),
                 "verdict": gain.verdict,
                 "why": gain.why,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from twin.search.evaluation import Evaluation, Part
+from twin.search.evaluation import Evaluation
 from twin.search.knob import Candidate
+from twin.search.piece import SEARCH, Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +33,13 @@ class Runs(Protocol):
     def evaluate(
         self,
         candidate: Candidate,
-        *,
-        part: Part = "search",
-        seed: int | None = None,
-        share: float = 1.0,
-        start: float = 0.0,
+        piece: Piece = SEARCH,
     ) -> Evaluation:
-        """Return a candidate's figures on a part of the workload.
+        """Return a candidate's figures on a piece of the workload.
 
         Args:
             candidate: dotted keys to values.
-            part: of the workload.
-            seed: of all that is random; None: the scenario's.
-            share: how much of the part.
-            start: share of the part that is passed over before.
+            piece: of the workload.
         """
         ...
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from twin.report.numbers import MISSING, percent
 from twin.search.judging.binding import Binding
 from twin.search.judging.confirm import Confirmation
+from twin.search.judging.error_of_difference import stands_in
 from twin.search.judging.report import SearchReport
 from twin.search.judging.told import (
     CONSTRAINTS,
@@ -16,6 +17,8 @@ from twin.search.judging.told import (
 )
 from twin.search.knob import Candidate, Value
 from twin.search.objectives import OBJECTIVES
+
+LIMIT_HEADINGS = ("limit", "forecast error", "default", "found")
 
 Rows = list[list[str]]
 
@@ -42,7 +45,7 @@ def gain_rows(report: SearchReport, one: Confirmation) -> Rows:
                 objective_text(paired.b, unit),
                 relative_text(paired.relative),
                 interval,
-                f"±{percent(gain.threshold)}",
+                f"±{percent(gain.threshold)} ({stands_in(gain.objective)})",
                 limits or MISSING,
                 f"{gain.verdict}: {gain.why}" if gain.why else gain.verdict,
             ]
@@ -51,13 +54,14 @@ def gain_rows(report: SearchReport, one: Confirmation) -> Rows:
 
 
 def constraint_rows(one: Confirmation) -> Rows:
-    """Return a row a constraint: how far below (or above) its limit both are."""
+    """Return a row a constraint: the forecast's error, how far from its limit both are."""
     names = list(dict.fromkeys([*one.default_violations, *one.violations]))
     return [
         [
             capitalised(CONSTRAINTS.get(name, name)),
+            f"±{percent(one.limit_errors[name])}" if one.limit_errors.get(name) else MISSING,
             margin(one.default_violations.get(name)),
-            margin(one.violations.get(name)),
+            margin(one.violations.get(name)) + (", close" if name in one.close else ""),
         ]
         for name in names
     ]
@@ -131,10 +135,15 @@ def binding_rows(default: Binding | None, found: Binding | None) -> Rows:
 
 
 def importance_rows(report: SearchReport) -> Rows:
-    """Return a row a knob: its share for each objective, and medians of the first by level."""
-    by_objective = report.explanation.importance
-    first = by_objective.get(report.problem.objectives[0], ())
-    unit = report.unit(report.objectives[0])
+    """Return a row a knob: its share for each objective, and medians of the first by level.
+
+    Objectives in which the trials are alike have no shares and are left out.
+    """
+    by_objective = {name: found for name, found in report.explanation.importance.items() if found}
+    if not by_objective:
+        return []
+    name, first = next(iter(by_objective.items()))
+    unit = report.unit(OBJECTIVES[name])
     return [
         [
             one.key,

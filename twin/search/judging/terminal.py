@@ -8,7 +8,16 @@ from rich.text import Text
 
 from twin.report.numbers import percent
 from twin.search.judging.report import SearchReport
-from twin.search.judging.table import GAIN_HEADINGS, Rows, change_rows, constraint_rows, gain_rows
+from twin.search.judging.stretch import EDGES, STRETCH_HEADINGS, stretch_rows
+from twin.search.judging.table import (
+    GAIN_HEADINGS,
+    LIMIT_HEADINGS,
+    Rows,
+    change_rows,
+    constraint_rows,
+    gain_rows,
+)
+from twin.search.judging.told import told_alike
 
 _SHOWN_KNOBS = 5
 _STYLES = {"adopt": "bold blue", "keep the default": "bold"}
@@ -27,7 +36,8 @@ def terminal_summary(report: SearchReport) -> RenderableType:
         heading = f"On held-out traffic, {shown.gains[0].paired.pairs} {shown.over}, paired:"
         parts += [Text(""), Text(heading, style="dim")]
         parts.append(_table(GAIN_HEADINGS, gain_rows(report, shown)))
-        parts.append(_table(("limit", "default", "found"), constraint_rows(shown)))
+        parts.append(_table(LIMIT_HEADINGS, constraint_rows(shown)))
+    parts += _lengths(report)
     parts += [Text(""), *_matters(report), *_binds(report)]
     if judgement.decision == "adopt":
         parts.append(Text(report.hardware.sentence))
@@ -37,12 +47,23 @@ def terminal_summary(report: SearchReport) -> RenderableType:
     return Group(*parts)
 
 
+def _lengths(report: SearchReport) -> list[RenderableType]:
+    if not any(report.stretches.values()):
+        return []
+    over = report.shown.over if report.shown else "seeds"
+    rows = stretch_rows(report.stretches, over)
+    return [Text(""), _table(STRETCH_HEADINGS, rows), Text(EDGES, style="dim")]
+
+
 def _matters(report: SearchReport) -> list[RenderableType]:
-    shares = report.explanation.importance.get(report.problem.objectives[0], ())
+    first = report.objectives[0]
+    if first.name in report.explanation.alike:
+        return [Text(told_alike(first, report.explanation.alike[first.name]))]
+    shares = report.explanation.importance.get(first.name, ())
     known = [f"{s.key} {percent(s.share)}" for s in shares[:_SHOWN_KNOBS] if s.share > 0]
     if not known:
         return []
-    return [Text(f"What {report.objectives[0].title} goes with: {', '.join(known)}.")]
+    return [Text(f"What {first.title} goes with: {', '.join(known)}.")]
 
 
 def _binds(report: SearchReport) -> list[RenderableType]:

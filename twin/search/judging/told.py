@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from twin.report.numbers import change, seconds, significant
+from twin.report.numbers import change, percent, seconds, significant
 from twin.search.judging.gains import Gain
 from twin.search.knob import Value
-from twin.search.objectives import OBJECTIVES
+from twin.search.objectives import OBJECTIVES, Objective
 
 CONSTRAINTS = {
     "ttft_s": "the SLO's TTFT limit",
@@ -23,6 +23,16 @@ def title_of(objective: str) -> str:
 def told_gain(gain: Gain) -> str:
     """Return `goodput per GPU-hour 2.1 % better (1.2 % to 3 %)`."""
     return f"{title_of(gain.objective)} {gain.described}"
+
+
+def told_alike(objective: Objective, spread: float) -> str:
+    """Return that trials are alike in an objective, so that no knob matters for it."""
+    if spread == 0:
+        return f"No knob matters for {objective.title}: all trials are equal in it."
+    return (
+        f"No knob matters for {objective.title}: all trials lie within {percent(spread)} of each "
+        "other, less than forecast error."
+    )
 
 
 def told(candidate: Mapping[str, Value]) -> str:

@@ -45,6 +45,11 @@ class Judgement:
         """The confirmation of the recommended candidate; None: the default is kept."""
         return next((one for one in self.confirmations if one.accepted), None)
 
+    @property
+    def shown(self) -> Confirmation | None:
+        """The confirmation to show: of the recommended candidate, else of the best one."""
+        return self.chosen or (self.confirmations[0] if self.confirmations else None)
+
 
 def judge(
     problem: SearchProblem,
@@ -97,7 +102,7 @@ def judge(
     decision: Decision = "keep the default" if chosen is None else "adopt"
     return Judgement(
         decision,
-        sentence_of(chosen, found, best, objectives),
+        sentence_of(chosen, found, order, objectives),
         {} if chosen is None else chosen.tried.candidate,
         None if chosen is None else chosen.tried.number,
         tuple(found),

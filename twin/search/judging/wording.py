@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from twin.report.numbers import percent
 from twin.search.evaluation import Evaluation
 from twin.search.judging.confirm import Confirmation
-from twin.search.judging.pareto import Tried
+from twin.search.judging.pareto import TIE, Tried
 from twin.search.judging.told import CONSTRAINTS, title_of, told, told_gain
 from twin.search.objectives import Objective
 
@@ -13,7 +13,7 @@ from twin.search.objectives import Objective
 def sentence_of(
     chosen: Confirmation | None,
     found: Sequence[Confirmation],
-    best: Tried,
+    order: Sequence[Tried],
     objectives: Sequence[Objective],
 ) -> str:
     """Return what is recommended and the figures that decide it.
@@ -21,16 +21,32 @@ def sentence_of(
     Args:
         chosen: what is recommended; None: the default.
         found: all that was run again.
-        best: the best trial.
+        order: the trials that keep the constraints, best first; there is one.
         objectives: in the order in which they decide.
     """
     if chosen is not None:
         return f"Adopt the found policy: {_merits(chosen)}."
     if not found:
-        if not best.candidate:
-            return f"Keep the default: no trial was better in {title_of(objectives[0].name)}."
+        if not order[0].candidate:
+            return f"Keep the default: {_none_better(order, objectives[0])}."
         return "Keep the default: what was found does the same with the default's settings."
     return f"Keep the default: {_failing(found[0])}."
+
+
+def _none_better(order: Sequence[Tried], objective: Objective) -> str:
+    """Return that no trial is better than the default, or by how little the best one is."""
+    default = order[0].evaluation.objectives[objective.name]
+    values = [tried.evaluation.objectives[objective.name] for tried in order]
+    best = max(values) if objective.direction == "maximize" else min(values)
+    title = title_of(objective.name)
+    if best == default:
+        return f"no trial was better in {title}"
+    if default == 0:
+        return f"no trial was better in {title} by more than counts"
+    return (
+        f"no trial was better in {title} by more than {percent(TIE)}, which counts as equal "
+        f"(the best by {percent(abs(best / default - 1))})"
+    )
 
 
 def _merits(chosen: Confirmation) -> str:

@@ -14,14 +14,16 @@ from twin.errors import InputError, ServetwinError
 from twin.naming import lookup
 from twin.search.evaluate import Evaluator, prepare
 from twin.search.objectives import OBJECTIVES
+from twin.search.piece import Piece
 from twin.search.problem import SearchProblem
+from twin.search.study.folder import check_folder
 from twin.search.study.identity import differences, facts_of, study_name
 from twin.search.study.ledger import Ledger
 from twin.search.study.options import StudyOptions, StudyResult
 from twin.search.study.processes import run_processes
 from twin.search.study.progress import StudyProgress, Watch
 from twin.search.study.samplers import SAMPLERS, default_sampler, population_of
-from twin.search.study.storage import Store
+from twin.search.study.storage import Store, kept_errors
 from twin.search.study.worker import Plan, Worker
 
 PROBLEM, POPULATION = "problem", "population"
@@ -59,16 +61,17 @@ def run_study(
         progress: told after trials how far the study is.
 
     Raises:
-        InputError: the options, the storage or a study that is there already do not fit.
+        InputError: the options, the storage, or a study or report that is there already do not fit.
         StudyStoppedError: SIGINT or SIGTERM came.
-        ServetwinError: workers keep dying, or the database went away.
+        ServetwinError: workers keep dying, or the storage cannot be used any more.
     """
     plan = _planned(problem, options)
+    check_folder(options.out, plan.name, options.storage)
     store = plan.open()
     try:
         plan = _joined(plan, store)
         ledger = Ledger(store, plan.name, options.trials)
-        with _terminable():
+        with _terminable(), kept_errors(store.where):
             try:
                 _work(plan, store, ledger, Watch(ledger, plan, progress))
             except KeyboardInterrupt as interrupt:
@@ -186,7 +189,10 @@ def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
     if plan.options.workers == 1:
         evaluator = Evaluator(plan.problem)
         worker = Worker(
-            plan, store, ledger, lambda candidate, share: evaluator.evaluate(candidate, share=share)
+            plan,
+            store,
+            ledger,
+            lambda candidate, share: evaluator.evaluate(candidate, Piece(share=share)),
         )
         worker.run(lambda: True, watch.look)
     else:

@@ -65,7 +65,7 @@ class Ledger:
 
     def finished(self) -> list[FinishedTrial]:
         """Return the finished trials by number."""
-        return [_read(trial) for trial in self.trials() if trial.state.is_finished()]
+        return [finished_trial(trial) for trial in self.trials() if trial.state.is_finished()]
 
     def candidates(self) -> set[str]:
         """Return the keys of all candidates that finished trials have had."""
@@ -202,7 +202,8 @@ def _written(result: FinishedTrial) -> dict[str, Any]:
     }
 
 
-def _read(trial: FrozenTrial) -> FinishedTrial:
+def finished_trial(trial: FrozenTrial) -> FinishedTrial:
+    """Return what came of a trial that is finished."""
     kept = trial.user_attrs[RESULT]
     evaluation = Evaluation(
         kept["candidate"],

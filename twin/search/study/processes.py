@@ -12,8 +12,10 @@ from multiprocessing.process import BaseProcess
 
 from twin.errors import ServetwinError
 from twin.search.evaluate import Evaluator
+from twin.search.piece import Piece
 from twin.search.study.ledger import Ledger
 from twin.search.study.progress import Watch
+from twin.search.study.storage import kept_errors
 from twin.search.study.worker import Plan, Worker
 
 _LOOK_S = 0.25
@@ -111,9 +113,10 @@ def _main(plan: Plan, words: Connection) -> None:
                 plan,
                 store,
                 ledger,
-                lambda candidate, share: evaluator.evaluate(candidate, share=share),
+                lambda candidate, share: evaluator.evaluate(candidate, Piece(share=share)),
             )
-            worker.run(lambda: os.getppid() == parent, lambda: None)
+            with kept_errors(store.where):
+                worker.run(lambda: os.getppid() == parent, lambda: None)
         except _AskedToEnd:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             ledger.release()
@@ -123,6 +126,10 @@ def _main(plan: Plan, words: Connection) -> None:
         pass
     except ServetwinError as error:
         words.send((str(error), error.exit_code))
+        sys.exit(1)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        words.send((f"{name}{error.strerror or error}", 2))
         sys.exit(1)
 
 

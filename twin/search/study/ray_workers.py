@@ -13,6 +13,7 @@ from twin.errors import InputError, ServetwinError
 from twin.search.evaluate import Evaluator
 from twin.search.evaluation import Evaluation
 from twin.search.knob import Candidate
+from twin.search.piece import Piece
 from twin.search.problem import SearchProblem
 from twin.search.study.ledger import Ledger
 from twin.search.study.progress import Watch
@@ -39,7 +40,7 @@ class RemoteEvaluator:
 
     def evaluate(self, candidate: Candidate, share: float) -> Evaluation:
         """Evaluate a candidate on the first `share` of the search part."""
-        return self._evaluator.evaluate(candidate, share=share)
+        return self._evaluator.evaluate(candidate, Piece(share=share))
 
 
 def run_on_ray(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import optuna
+from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
 
-from twin.errors import InputError
+from twin.errors import InputError, ServetwinError
 from twin.search.study.journal import JournalFile
 from twin.search.study.locks import FileLocks, Locks
 from twin.search.study.postgres_locks import PostgresLocks
@@ -159,6 +160,32 @@ def _one_line(url: str) -> Iterator[None]:
         raise _unreachable(url, getattr(error, "orig", None) or error) from None
     except RuntimeError as error:  # the tables are another version's
         raise _unreachable(url, error) from None
+
+
+@contextlib.contextmanager
+def kept_errors(where: str) -> Iterator[None]:
+    """Tell in one line what goes wrong with a study's storage while it is used, and name it.
+
+    Args:
+        where: how messages name the storage.
+
+    Raises:
+        ServetwinError: it cannot be read or written, as on a full disk.
+    """
+    try:
+        yield
+    except StorageInternalError as error:
+        raise _lost(where, error.__cause__ or error) from None
+    except Exception as error:
+        if not type(error).__module__.startswith("sqlalchemy."):
+            raise
+        raise _lost(where, error) from None
+
+
+def _lost(where: str, error: BaseException) -> ServetwinError:
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    told = lines[0].strip() if lines else type(error).__name__
+    return ServetwinError(f"{where}: {told}; trials that are finished are kept")
 
 
 def _unreachable(url: str, error: object) -> InputError:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from twin.scenario import ScenarioFile
-from twin.search.evaluation import Evaluation, Part
+from twin.search.evaluation import Evaluation
 from twin.search.judging.pareto import Tried, candidate_key
 from twin.search.judging.runs import WholeRun
 from twin.search.knob import Candidate, Choices, Knob, Powers
+from twin.search.length import Length
+from twin.search.piece import SEARCH, Part, Piece
 from twin.search.problem import Limits, SearchProblem
 
 TTFT, ITL, GOODPUT = "p99_ttft_s", "p99_itl_s", "goodput_per_gpu_hour"
@@ -69,12 +71,9 @@ class FakeRuns:
     def evaluate(
         self,
         candidate: Candidate,
-        *,
-        part: Part = "search",
-        seed: int | None = None,
-        share: float = 1.0,
-        start: float = 0.0,
+        piece: Piece = SEARCH,
     ) -> Evaluation:
+        part, seed, share, start = piece.part, piece.seed, piece.share, piece.start
         self.asked.append((candidate_key(candidate), part, seed, share, start))
         reason = self.infeasible(candidate)
         if reason is not None:
@@ -86,7 +85,8 @@ class FakeRuns:
             own = [*traffic, *candidate_key(candidate).encode()]
             factor += self.own_noise * np.random.default_rng(own).standard_normal()
         values = {name: value * factor for name, value in self.objectives(candidate, part).items()}
-        return Evaluation(candidate, values, dict(self.violations(candidate, part)))
+        length = Length(600 * share, 60 * share, 60 * share + 5)
+        return Evaluation(candidate, values, dict(self.violations(candidate, part)), length=length)
 
     def whole(self, candidate: Candidate) -> WholeRun:
         return WholeRun(self.summary, {"policy": {"max_num_seqs": 256}}, self.at_limits(candidate))

@@ -17,6 +17,7 @@ from twin.search.judging.explanation import explain
 from twin.search.judging.hardware import HardwareWord
 from twin.search.judging.pareto import Tried
 from twin.search.judging.report import SearchReport
+from twin.search.judging.stretch import stretches
 from twin.search.judging.verdict import judge
 
 ASK = HardwareWord(
@@ -62,10 +63,11 @@ def report(*objectives, trials=60, title="made-up", runs=None):
         problem=asked,
         trials=found,
         judgement=judgement,
-        explanation=explain(asked, found, judgement, runs),
+        explanation=explain(asked, found, judgement, runs, experts=False),
         hardware=ASK,
         title=title,
         command="twin search made-up",
         notes=("Every figure here is made up.",),
         pruned=3,
+        stretches=stretches(found, judgement.shown, runs),
     )

@@ -6,6 +6,7 @@ from twin.search.evaluate import Evaluator
 from twin.search.judging.evaluator_runs import EvaluatorRuns
 from twin.search.judging.explanation import explain
 from twin.search.judging.pareto import Tried
+from twin.search.judging.stretch import stretches
 from twin.search.judging.verdict import judge
 from twin.search.problem import Limits
 from twin.search.setting import make_problem
@@ -67,9 +68,21 @@ def test_a_smaller_step_shortens_gaps_between_tokens():
     gain = found.chosen.gain(ITL)
     assert gain.paired.relative > 0.3
     assert gain.paired.pairs == 5
-    explained = explain(problem, trials, found, runs, most_runs=4)
+    explained = explain(problem, trials, found, runs, experts=False, most_runs=4)
     assert explained.binding.what in ("arrivals", "compute", "HBM", "KV capacity")
     assert len(explained.neighbours) == 4
+
+
+def test_lengths_are_those_of_the_runs():
+    _, runs = setting("summarisation-a100", ITL, **BUSY)
+    trials = tried(runs, {}, {"policy.max_num_batched_tokens": 1024})
+    found = stretches(trials, None, runs)
+    whole = runs.whole({}).summary
+    assert found["held_out"].length.simulated_s == pytest.approx(whole["simulated_s"])
+    for name in ("search", "held_out"):
+        assert found[name].length.requests == 80
+        assert 0 < found[name].length.traffic_s < found[name].length.simulated_s
+    assert found["confirming"] is None
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.search.judging.fake_runs import ITL, TTFT
 from tests.unit.search.judging.made_up import report
+from twin.forecast_error import STANDS_IN
 from twin.search.judging.binding import BUSY, FULL
 from twin.search.judging.error_of_difference import threshold
 from twin.search.judging.importance import FEWEST_TRIALS
@@ -17,6 +18,8 @@ from twin.search.judging.verdict import MOST_TRIED
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "guide" / "search_verdict.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+
+EXPORT = PAGE.with_name("export.md").read_text(encoding="utf-8")
 
 
 def keys_of(name):
@@ -45,6 +48,8 @@ def test_thresholds_are_the_programs(experts, key):
 
 
 def test_numbers_are_the_programs():
+    for text in (TEXT, EXPORT):
+        assert STANDS_IN in re.sub(r"\s+(# +)?", " ", text)
     assert f"within {100 * TIE:g} %" in TEXT
     assert f"at most {MOST_RUNS} runs" in TEXT
     assert f"needs {FEWEST_TRIALS} trials" in TEXT

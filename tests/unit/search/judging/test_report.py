@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 from rich.console import Console
 
-from tests.unit.search.judging.fake_runs import GOODPUT, ITL, TTFT
+from tests.unit.search.judging.fake_runs import GOODPUT, ITL, SEQS, TTFT
 from tests.unit.search.judging.made_up import made_up_runs, report
 from twin.report.charts.style import themed
 from twin.search.judging.page import nested_yaml, search_charts, search_page
@@ -82,6 +82,56 @@ def test_trials_chart_shows_who_is_who(two):
     assert {"default", "Pareto set", "breaks a constraint"} <= kinds
     front = {row["trial"] for row in chart.rows if row["front"]}
     assert front == {one.number for one in two.explanation.front}
+
+
+def test_the_front_is_one_with_a_single_objective_too():
+    one = report(ITL)
+    front = {row["trial"] for row in search_charts(one)[1].rows if row["front"]}
+    assert front == {tried["trial"] for tried in search_summary(one)["pareto"]} != set()
+
+
+def test_every_length_is_told_and_that_ends_count(two):
+    told = search_summary(two)["stretches"]
+    length = {"requests": 600, "traffic_s": 60, "simulated_s": 65}
+    assert told == {"search": {"runs": 1, **length}, "confirming": {"runs": 5, **length},
+                    "held_out": {"runs": 1, **length}}  # fmt: skip
+    page = search_page(two)
+    assert "Gains over seeds, runs of 65.0 s on average, start and drain included" in page
+    assert "on the traffic of the trials, a run of 65.0 s, start and drain included" in page
+    for text in (page, " ".join(text_of(two, 300).split())):
+        assert "begins with an empty server" in text
+        assert "60.0 s" in text
+
+
+def test_short_stretches_have_their_own_length():
+    runs = made_up_runs(recorded=True)
+    told = search_summary(report(ITL, TTFT, runs=runs))["stretches"]
+    assert told["confirming"] == {
+        "runs": 10, "requests": pytest.approx(60), "traffic_s": pytest.approx(6),
+        "simulated_s": pytest.approx(11),
+    }  # fmt: skip
+
+
+def test_whose_error_stands_in_is_said_beside_the_gain(two):
+    gains = search_summary(two)["confirmations"][0]["gains"]
+    assert [gain["forecast_error_of"] for gain in gains] == ["mean TPOT", "mean TTFT"]
+    assert "±6.90 % (mean TPOT)" in search_page(two)
+
+
+def test_alike_trials_name_no_knob():
+    """By a millionth a knob decides everything, and nothing that matters."""
+    runs = made_up_runs()
+    runs.objectives = lambda candidate, part: {
+        GOODPUT: 1000.0 + 0.001 * (candidate.get(SEQS, 256) > 200)
+    }
+    found = report(GOODPUT, runs=runs)
+    summary = search_summary(found)
+    assert summary["importance"] == {GOODPUT: []}
+    assert summary["alike"] == {GOODPUT: pytest.approx(1e-6)}
+    for text in (search_page(found), text_of(found)):
+        assert "No knob matters for goodput per GPU-hour" in text
+    assert "Too few trials" not in search_charts(found)[2].alt
+    assert search_summary(report(ITL))["alike"] == {}
 
 
 def test_not_validated_is_said_with_the_command(two):

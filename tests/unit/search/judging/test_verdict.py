@@ -96,6 +96,48 @@ def test_no_better_trial_runs_nothing_again():
     assert all(part == "search" for _, part, *_ in runs.asked)
 
 
+def test_a_trial_that_is_better_by_nothing_is_not_denied():
+    runs = FakeRuns(itl_of({2048: 0.060, 1024: 0.0599999}))
+    found = judged(runs, SMALL)
+    assert found.sentence == (
+        "Keep the default: no trial was better in P99 gap between tokens by more than 0.500 %, "
+        "which counts as equal (the best by 0.000167 %)."
+    )
+    even = judged(FakeRuns(itl_of({2048: 0.060, 1024: 0.060})), SMALL)
+    assert even.sentence == "Keep the default: no trial was better in P99 gap between tokens."
+
+
+@pytest.mark.parametrize(
+    ("changed", "margin", "close"),
+    [
+        (SMALL, 0.0895, True),  # 9.0 % of one forecast's TPOT
+        (SMALL, 0.0905, False),
+        ({DTYPE: "fp8"}, 0.125, True),  # 12.7 % of a difference, told beside the gain
+        ({DTYPE: "fp8"}, 0.128, False),
+    ],
+)
+def test_a_limit_kept_by_less_than_forecast_error_is_close(changed, margin, close):
+    runs = FakeRuns(
+        lambda candidate, part: {ITL: 0.03 if candidate else 0.06},
+        lambda candidate, part: {"tpot_s": -margin},
+    )
+    chosen = judged(runs, changed).chosen
+    assert chosen.close == (("tpot_s",) if close else ())
+    assert any("can undo" in reason for reason in chosen.reasons) == close
+    assert chosen.limit_errors["tpot_s"] == max(0.09, chosen.gain(ITL).threshold)
+
+
+def test_a_close_limit_is_told_where_the_default_cannot_run():
+    runs = FakeRuns(
+        itl_of({2048: 0.06, 1024: 0.03}),
+        lambda candidate, part: {"tpot_s": -0.01},
+        infeasible=lambda c: None if c else "it does not fit",
+    )
+    found = judged(runs, SMALL)
+    assert found.chosen.close == ("tpot_s",)
+    assert "the SLO's TPOT limit is kept by less than forecast error" in found.sentence
+
+
 def test_a_winner_that_breaks_a_limit_gives_way():
     def violations(candidate, part):
         broken = candidate == SMALL and part == "held_out"

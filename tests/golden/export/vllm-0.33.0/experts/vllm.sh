@@ -11,7 +11,10 @@
 #   goodput 12.2 requests/s within TTFT <= 500 ms, TPOT <= 30.0 ms; at P99 met
 # Error of such forecasts, half of 343 measurements within / nine in ten within: mean TTFT 22.7% /
 #   50.3%, mean TPOT 9.6% / 27.8% (networks with experts, closed-loop serving on H100 and H200,
-#   held out); of percentiles and of saturated servers nothing is known.
+#   held out). Errors of mean TTFT and mean TPOT alone were measured, on servers that were not
+#   saturated. Of percentiles, gaps between tokens (ITL), goodput, cost and energy none is known:
+#   where one is needed, that of mean TTFT stands in for every TTFT, that of mean TPOT for all
+#   others.
 #
 # Scenario: sha256 cc4ea351c30af446d9ed75608c5d9586377276aa32815eb7c6c12f3d5cf20230
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml

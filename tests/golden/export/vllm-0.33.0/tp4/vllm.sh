@@ -10,8 +10,10 @@
 #   throughput 12.5 requests/s, 2,500 output tokens/s
 #   goodput 12.2 requests/s within TTFT <= 500 ms, TPOT <= 30.0 ms; at P99 met
 # Error of such forecasts, half of 449 measurements within / nine in ten within: mean TTFT 7.6% /
-#   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out);
-#   of percentiles and of saturated servers nothing is known.
+#   21.5%, mean TPOT 4.0% / 9.0% (dense networks, closed-loop serving on H100 and H200, held out).
+#   Errors of mean TTFT and mean TPOT alone were measured, on servers that were not saturated. Of
+#   percentiles, gaps between tokens (ITL), goodput, cost and energy none is known: where one is
+#   needed, that of mean TTFT stands in for every TTFT, that of mean TPOT for all others.
 #
 # Scenario: sha256 cedcd0bf9cbb2ac848819e66111f10d724972d3672b40b608639e1021e86be4b
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml

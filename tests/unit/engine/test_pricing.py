@@ -1,12 +1,11 @@
-"""Prices that candidates share: bounded, and the same as each would pay alone."""
+"""Prices that runs share: bounded, and the same as each would pay alone."""
 
 import pytest
 
 from hwmodels.scaled import RememberingCostModel
-from twin.engine import simulate
+from twin.engine import pricing, simulate
+from twin.engine.pricing import Pricing
 from twin.load import load_scenario
-from twin.search import pricing
-from twin.search.pricing import Pricing
 
 
 def test_memory_begins_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:

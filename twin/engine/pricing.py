@@ -1,4 +1,4 @@
-"""`Pricing`: prices of operations that the candidates of a problem share."""
+"""`Pricing`: prices of operations that runs of one deployment share."""
 
 from dataclasses import dataclass, field
 
@@ -12,18 +12,19 @@ MOST_PRICES = 250_000
 
 @dataclass(slots=True)
 class Pricing:
-    """Remembers what each operation costs: candidates ask for the same ones over and over.
+    """Remembers what each operation costs: many runs ask for the same ones over and over.
 
-    Prices are the same to the last bit, and half of an evaluation's time is saved.
+    Prices are the same to the last bit, and half of a run's time is saved. One network, GPU, engine
+    and parallelism share one `Pricing`.
     """
 
     _costs: dict[bool, EngineCosts] = field(default_factory=dict)
     _models: dict[bool, RememberingCostModel] = field(default_factory=dict)
 
     def of(self, scenario: Scenario) -> EngineCosts | None:
-        """Return the costs to simulate a candidate with; None: those that it would have itself.
+        """Return the costs to simulate a variant with; None: those that it would have itself.
 
-        Of what a candidate can turn, only `enforce_eager` tells how an operation is priced; the
+        Of what a variant may change, only `enforce_eager` tells how an operation is priced; the
         rest is in the operation. Layers measured whole, layouts of KV that cost something and
         pools of several GPUs are left to the simulation.
         """

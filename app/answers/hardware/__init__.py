@@ -1,0 +1,1 @@
+"""What the Hardware page asks: calibration, roofline, kernels, memory, collectives."""
