@@ -212,11 +212,7 @@ class _StoredTables(Mapping[str, Table]):
 
 
 def measured_points(profile: HardwareProfile) -> int:
-    """Return how many rows all tables of a profile have together.
-
-    Raises:
-        ProfileError: its file is damaged.
-    """
+    """Return how many rows all tables of a profile have; `ProfileError`: its file is damaged."""
     tables = profile.tables
     if not isinstance(tables, _StoredTables):
         return sum(max(map(len, table.values())) for table in tables.values())

@@ -85,13 +85,22 @@ class ScaledCostModel:
     Args:
         base: prices the operations.
         corrections: the fit.
-        eager_op_s: the host's time to launch one operation outside CUDA graphs; None: as `base`.
+        eager_op_s: the host's time to launch one operation of a compiled step outside CUDA
+            graphs; None: as `base`.
+        compiled: whether steps are compiled. If not, an operation takes as long as in `base`,
+            but no less than a compiled one.
     """
 
     def __init__(
-        self, base: CostModel, corrections: Corrections, eager_op_s: float | None = None
+        self,
+        base: CostModel,
+        corrections: Corrections,
+        eager_op_s: float | None = None,
+        *,
+        compiled: bool = True,
     ) -> None:
-        self.base, self.corrections, self._eager_op_s = base, corrections, eager_op_s
+        self.base, self.corrections = base, corrections
+        self._eager_op_s, self._compiled = eager_op_s, compiled
 
     def cost(self, op: Op) -> OpCost:
         """Return the cost of one operation."""
@@ -103,7 +112,10 @@ class ScaledCostModel:
         """Return the least seconds a step of that many kernels takes to launch."""
         if graph or self._eager_op_s is None:
             return self.base.launch_floor_s(kernels, graph=graph)
-        return kernels * self._eager_op_s
+        compiled_s = kernels * self._eager_op_s
+        if self._compiled:
+            return compiled_s
+        return max(compiled_s, self.base.launch_floor_s(kernels, graph=False))
 
 
 class RememberingCostModel:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.answers.forecast import quickest_engine
+from twin.engine.run import quickest_engine
 from twin.scenario import Scenario
 
 AT_ONCE_S = 0.8

@@ -6,9 +6,8 @@ from typing import Any
 
 from app.answers.certainty import Certainty, certainty_of
 from app.answers.setup import Setup
-from twin.engine.compiled.jit import is_installed, is_kept
 from twin.engine.result import FINISHED, SimulationResult
-from twin.engine.run import simulate
+from twin.engine.run import quickest_engine, simulate
 from twin.report.charts.arrivals import ttft_over_time
 from twin.report.charts.chart import Chart
 from twin.report.charts.latency import Curve, curve_of
@@ -62,11 +61,6 @@ def forecast_from(data: Mapping[str, Any]) -> Forecast:
     plain["charts"] = {key: Chart(**chart) for key, chart in data["charts"].items()}
     plain["certainty"] = Certainty(**data["certainty"])
     return Forecast(**plain)
-
-
-def quickest_engine() -> str:
-    """Return the engine that a server which stays should take: compiled code is loaded once."""
-    return "compiled" if is_installed() and is_kept() else "fast"
 
 
 def forecast(setup: Setup, progress: Progress | None = None) -> Forecast:

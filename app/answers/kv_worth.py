@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from app.answers.certainty import certainty_of, error_between
-from app.answers.forecast import quickest_engine
 from app.answers.kv_dtypes import AUTO
 from app.answers.setup import Setup
-from twin.engine.run import simulate
+from twin.engine.run import quickest_engine, simulate
 from twin.forecast_error import ForecastError
 from twin.llm.kv_break_even import BreakEven
 from twin.memory.kv_advice import KvAdvice, Run, advise, check_pools

@@ -34,7 +34,8 @@ class Lengths:
     @property
     def held(self) -> NDArray[np.int64]:
         """Tokens in KV at the end of each: the last one generated is never written."""
-        return np.maximum(1, self.prompt + self.output - 1)
+        held: NDArray[np.int64] = np.maximum(1, self.prompt + self.output - 1)
+        return held
 
     @property
     def mean(self) -> int:

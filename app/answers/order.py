@@ -59,7 +59,7 @@ class Wanted:
         if self.gpus is not None:
             words += ["--gpus", str(self.gpus)]
         if self.usd_per_gpu_hour is not None:
-            words += ["--price", f"{self.usd_per_gpu_hour:g}"]
+            words += ["--price", repr(self.usd_per_gpu_hour)]
         return words + [word for key in self.knobs or () for word in ("--knob", key)]
 
 

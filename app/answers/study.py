@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from app.answers.order import Order
 from app.answers.studies import Launch, Study
 from twin.report.charts.chart import Chart
+from twin.report.numbers import seconds, significant
 
 if TYPE_CHECKING:
     from twin.search.judging.report import SearchReport
@@ -30,7 +31,8 @@ class Look:
         state: what it does; `stopped`: it ended without being asked and without a word.
         why: one line of a failed one; else empty.
         done, total, begun: trials finished, in the end, made so far.
-        best: best value of the first objective so far, with its unit; empty: none yet.
+        best: best value of the first objective so far; empty: none yet.
+        unit: of it, where `best` does not say.
         left_s: seconds to the last trial at the pace of this run; None: not known.
         complete: trials seen on all of the traffic: something to judge.
     """
@@ -41,6 +43,7 @@ class Look:
     total: int
     begun: int
     best: str
+    unit: str
     left_s: float | None
     complete: int
 
@@ -67,7 +70,10 @@ class Findings:
         decision: as in `summary.json`; empty: not judged yet.
         charts: `tradeoff` (not where TTFT alone is wanted), `trials`, `importance`, and judged
             `gains` and `sensitivity`.
-        tables: `best`, `importance`, and judged `changes`, `gains`, `limits`, `neighbours`.
+        tables: `best`, `importance`, and judged `changes`, `gains`, `limits`, `neighbours` and
+            `lengths` of the runs that figures are of.
+        rule: when a gain counts.
+        edges: what to know of figures of runs of different length.
         notes: reasons and caveats, a sentence each.
         binds: what binds, a sentence each for the default and the recommended policy.
         hardware: what a GPU has said.
@@ -78,6 +84,8 @@ class Findings:
     decision: str
     charts: dict[str, Chart]
     tables: dict[str, Table]
+    rule: str
+    edges: str
     notes: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
     hardware: str = ""
@@ -116,7 +124,7 @@ class Watched:
             len(seen.finished),
             total,
             seen.begun,
-            self._best(seen),
+            *self._best(seen),
             _left_s(launch, seen, total) if state == "running" else None,
             sum(trial.state == "complete" for trial in seen.finished),
         )
@@ -179,18 +187,18 @@ class Watched:
         word = self.study.last_word()
         return ("failed", word) if word else ("stopped", "")
 
-    def _best(self, seen: "Seen") -> str:
-        from twin.search.judging.told import objective_text
+    def _best(self, seen: "Seen") -> tuple[str, str]:
         from twin.search.objectives import OBJECTIVES
         from twin.search.study.progress import best_of
 
         wanted = self.order.wanted
         objective = OBJECTIVES[wanted.objectives[0]]
-        best = best_of(list(seen.finished), objective.name)
-        if best is None:
-            return ""
         unit = objective.unit_at(wanted.usd_per_gpu_hour)
-        return objective_text(best.evaluation.objectives[objective.name], unit)
+        best = best_of(list(seen.finished), objective.name)
+        value = None if best is None else best.evaluation.objectives[objective.name]
+        if unit == "s":
+            return (seconds(value) if best else ""), ""
+        return (significant(value) if best else ""), unit
 
 
 def _left_s(launch: Launch | None, seen: "Seen", total: int) -> float | None:
@@ -212,6 +220,8 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
     """
     from twin.search.judging.bars import gains_chart, importance_chart, sensitivity_chart
     from twin.search.judging.chart import trials_chart
+    from twin.search.judging.page import RULE
+    from twin.search.judging.stretch import EDGES
     from twin.search.judging.tradeoff import tradeoff_chart
 
     tradeoff = tradeoff_chart(report)
@@ -226,6 +236,8 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
         decision=judgement.decision if judged else "",
         charts={chart.name: chart for chart in charts},
         tables=_tables(report),
+        rule=RULE,
+        edges=EDGES,
         notes=(*(shown.reasons if shown else ()), *report.notes),
         binds=_binds(report),
         hardware=hardware.sentence,
@@ -234,8 +246,10 @@ def findings_of(report: "SearchReport", *, judged: bool, out: Path) -> Findings:
 
 
 def _tables(report: "SearchReport") -> dict[str, Table]:
+    from twin.search.judging.stretch import STRETCH_HEADINGS, stretch_rows
     from twin.search.judging.table import (
         GAIN_HEADINGS,
+        LIMIT_HEADINGS,
         change_rows,
         constraint_rows,
         gain_rows,
@@ -257,11 +271,16 @@ def _tables(report: "SearchReport") -> dict[str, Table]:
     found["neighbours"] = _table(["knob", "value", *names, "constraints"], near)
     if report.shown is not None:
         found["gains"] = _table(list(GAIN_HEADINGS), gain_rows(report, report.shown))
-        found["limits"] = _table(["limit", "default", "found"], constraint_rows(report.shown))
+        found["limits"] = _table(list(LIMIT_HEADINGS), constraint_rows(report.shown))
+    if any(report.stretches.values()):
+        over = report.shown.over if report.shown else "seeds"
+        found["lengths"] = _table(list(STRETCH_HEADINGS), stretch_rows(report.stretches, over))
     return {name: table for name, table in found.items() if table.rows}
 
 
 def _table(head: list[str], rows: list[list[str]]) -> Table:
+    if any(len(row) != len(head) for row in rows):
+        raise ValueError(f"rows of another width than {head}")
     return Table(tuple(head), tuple(tuple(row) for row in rows))
 
 

@@ -4,11 +4,13 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from app.answers.job import ANSWER, PROBLEM, PROGRESS, QUESTION
 from app.answers.kinds import KINDS, Say
-from twin.errors import ServetwinError
+from twin.errors import InputError, ServetwinError
 from twin.files import write_text
 
 _EVERY_S = 0.2
@@ -17,6 +19,12 @@ _EVERY_S = 0.2
 def main(folder: Path) -> int:
     """Answer the question in a folder; return the exit code."""
     asked = json.loads((folder / QUESTION).read_text())
+    with suppress(InputError):  # the folder is gone: so is the visitor, and nobody will read it
+        return _answered(asked, folder)
+    return 1
+
+
+def _answered(asked: dict[str, Any], folder: Path) -> int:
     try:
         answer = KINDS[asked["kind"]](asked["question"], _sayer(folder))
     except ServetwinError as error:

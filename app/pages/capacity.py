@@ -166,3 +166,4 @@ def _how_many(visitor: Session, setup: Setup) -> None:
     st.caption(found.error)
     for note in found.notes:
         st.caption(note)
+    st.code(command_line(visitor, command="size"), language="bash", wrap_lines=True)

@@ -56,7 +56,9 @@ def _kept(visitor: Session, what: str, ask: Callable[[], Any], more: str = "") -
 
 def _calibration_line(visitor: Session, state: Calibration) -> None:
     icon = ":material/check_circle:" if state.calibrated else ":material/warning:"
-    st.markdown(f"#### {icon} {state.sentence()}")
+    st.markdown(f"##### {icon} {state.sentence()}")
+    if state.state != "published":
+        st.markdown(state.error_sentence())
     about = "; ".join(filter(None, [state.source, *state.notes]))
     st.caption(f"Source: {about}.")
     if not state.calibrated:
@@ -94,12 +96,9 @@ def _kernels(visitor: Session) -> None:
     if not answer.profile:
         st.info(f"{answer.scatter.alt} Prices are physics over published figures: error unknown.")
         return
-    left, right = st.columns(2)
-    with left:
-        figure(answer.scatter, key="hardware-modelled")
-    with right:
-        figure(answer.ratio, key="hardware-ratio")
     _notes(answer.notes)
+    figure(answer.scatter, key="hardware-modelled")
+    figure(answer.ratio, key="hardware-ratio")
     st.caption("Held-out error by family, as the profile stores it, over all held-out rows")
     _table(answer.errors, "hardware-errors")
     st.code(f"twin-calibrate holdout {answer.profile}", language="bash")

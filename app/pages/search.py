@@ -63,7 +63,7 @@ def _now(visitor: Session, watched: Watched, *, polled: bool) -> None:
     first_charts(found, now)
     details(found, lambda: deploy(visitor, watched, found))
     if not now.at_work:
-        st.caption("The search on the command line")
+        st.caption("The study on the command line")
         st.code(watched.order.command(), language="bash", wrap_lines=True)
 
 

@@ -15,7 +15,7 @@ from twin.errors import InputError
 def footer(visitor: Session) -> None:
     """Draw the command line, the link and the scenario's download."""
     st.divider()
-    command, share, save = st.columns([5, 1, 1], vertical_alignment="bottom")
+    command, share, save = st.columns([4, 1, 1.3], vertical_alignment="bottom")
     with command:
         st.caption("The same on the command line")
         st.code(command_line(visitor), language="bash", wrap_lines=True)

@@ -14,7 +14,7 @@ from app.serving.settings import READY
 from app.state.view import FIRST
 from twin.errors import ServetwinError
 
-SCRIPT = Path(__file__).resolve().parent.parent / "main.py"
+SCRIPT = Path(__file__).resolve().parent / "script.py"
 
 
 def warm() -> None:

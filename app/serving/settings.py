@@ -15,8 +15,9 @@ _THEME = {
     "theme.greenTextColor": "#0072B2",
     "theme.font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
 }
+_HEADINGS = "1.9rem,1.6rem,1.4rem,1.25rem,1.1rem,1rem"
 # Eight cards in two rows: figures with their units have to fit at 1280 px.
-_SIZES = {"theme.metricValueFontSize": "1.6rem", "theme.headingFontSizes": "1.9rem"}
+_SIZES = {"theme.metricValueFontSize": "1.6rem", "theme.headingFontSizes": _HEADINGS}
 _DARK = {
     "theme.dark.backgroundColor": "#0E1117",
     "theme.dark.primaryColor": "#56B4E9",

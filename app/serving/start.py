@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from app.serving.settings import READY, flags
 from twin.errors import InputError, ServetwinError
 
-_BASE_PATH = re.compile(r"[A-Za-z0-9_~.-]+(/[A-Za-z0-9_~.-]+)*")
+_PART = r"(?!\.\.?(?:/|$))[A-Za-z0-9_~.-]+"
+_BASE_PATH = re.compile(rf"{_PART}(?:/{_PART})*")
 
 
 def main(arguments: list[str] | None = None) -> None:

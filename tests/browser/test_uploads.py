@@ -4,15 +4,22 @@ import gzip
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.browser.visitor import Visitor
 
-GOOD = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
-    f"2024-05-10 00:00:{second:02d}.000000,{400 + 10 * second},{20 + second}\n"
-    for second in range(60)
-)
+
+def _csv(prompt_tokens: int) -> str:
+    rows = (
+        f"2024-05-10 00:00:{second:02d}.000000,{prompt_tokens + 10 * second},{20 + second}\n"
+        for second in range(60)
+    )
+    return "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(rows)
+
+
+GOOD = _csv(400)
 
 
 def _trace(visitor: Visitor, name: str, content: bytes) -> None:
@@ -20,14 +27,20 @@ def _trace(visitor: Visitor, name: str, content: bytes) -> None:
 
 
 def _upload(visitor: Visitor, place: int, name: str, content: bytes) -> None:
-    files = visitor.page.locator("[data-testid=stFileUploader] input[type=file]")
-    if not files.count():
-        visitor.page.get_by_text("Your own files").click()
-        files.first.wait_for(state="attached")
+    files = _files(visitor)
     payload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
     files.nth(place).set_input_files(payload)
     visitor.page.wait_for_timeout(300)
     visitor.still()
+
+
+def _files(visitor: Visitor) -> Any:
+    """Return the places for files, their expander opened."""
+    uploaders = visitor.page.locator("[data-testid=stFileUploader]")
+    if not (uploaders.count() and uploaders.first.is_visible()):
+        visitor.page.get_by_text("Your own files").click()
+        uploaders.first.wait_for(state="visible")
+    return uploaders.locator("input[type=file]")
 
 
 def test_a_good_trace_is_simulated_and_in_no_link(visitor: Visitor, another: Visitor) -> None:
@@ -47,7 +60,7 @@ def test_a_good_trace_is_simulated_and_in_no_link(visitor: Visitor, another: Vis
 
 
 def test_two_visitors_with_different_uploads(visitor: Visitor, another: Visitor) -> None:
-    other = GOOD.replace(",2", ",9")
+    other = _csv(4000)
     visitor.open(charts=2)
     another.open(charts=2)
     _trace(visitor, "one.csv", GOOD.encode())
@@ -99,10 +112,7 @@ def test_300_megabytes_are_refused_in_words(visitor: Visitor, tmp_path: Path) ->
     with large.open("wb") as out:
         out.truncate(300_000_000)
     visitor.open(charts=2)
-    visitor.page.get_by_text("Your own files").click()
-    files = visitor.page.locator("[data-testid=stFileUploader] input[type=file]")
-    files.first.wait_for(state="attached")
-    files.first.set_input_files(str(large))
+    _files(visitor).first.set_input_files(str(large))
     visitor.page.get_by_text("64").first.wait_for()
     sidebar = visitor.page.locator("[data-testid=stSidebar]").inner_text()
     assert "must be" in sidebar or "exceeds" in sidebar, sidebar
@@ -133,7 +143,7 @@ def test_an_own_scenario_is_shown_and_downloaded_again(visitor: Visitor) -> None
     visitor.settle(charts=2)
     visitor.choose("concurrency", "16")
     with visitor.page.expect_download() as coming:
-        visitor.page.get_by_role("button", name="Download").click()
+        visitor.page.get_by_role("button", name="Download", exact=True).click()
     saved = coming.value.path().read_text()
     assert "concurrency: 16" in saved
     assert "gpu: h200_sxm" in saved

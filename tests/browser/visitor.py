@@ -26,6 +26,10 @@ class Visitor:
     def _heard(self, message: Any) -> None:
         text = message.text
         bad = message.type == "error" or "Cannot project" in text
+        # On a page below the root, Streamlit first asks for its server there, in vain.
+        asked = str(message.location.get("url", ""))
+        if asked.endswith(("/_stcore/health", "/_stcore/host-config")):
+            return
         if bad and not any(normal in text for normal in _NORMAL):
             self.wrong.append(f"{message.type}: {text}")
 

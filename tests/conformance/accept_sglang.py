@@ -16,6 +16,9 @@ from pathlib import Path
 from sglang.srt.server_args import ServerArgs
 from sglang.srt.utils.server_args_config_parser import ConfigArgumentMerger
 
+WORDS = {None: "1", 0: "0", 1: "1", "?": "?", "+": "*", "*": "*"}
+"""Words that follow an option, by argparse's `nargs`; as `twin.export.reading.names.arity`."""
+
 
 def words_of(case):
     """Return the arguments of SGLang's server."""
@@ -56,9 +59,11 @@ def main():
     Path(sys.argv[2]).write_text(json.dumps(result), encoding="utf-8")
     parser = argparse.ArgumentParser()
     ServerArgs.add_cli_args(parser)
-    names = {o[2:] for a in parser._actions for o in a.option_strings if o.startswith("--")}
-    flags = sorted(n for n in names if not n.startswith("no-"))
-    Path(sys.argv[3]).write_text("\n".join(flags) + "\n", encoding="utf-8")
+    rows = {
+        o[2:]: WORDS[a.nargs] for a in parser._actions for o in a.option_strings if o[:2] == "--"
+    }
+    flags = [f"{name} {rows[name]}\n" for name in sorted(rows) if not name.startswith("no-")]
+    Path(sys.argv[3]).write_text("".join(flags), encoding="utf-8")
 
 
 if __name__ == "__main__":

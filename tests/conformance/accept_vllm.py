@@ -27,6 +27,9 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: E402
 LONGEST = 131072  # of Llama-3.1, where no option says less
 SERVER = {"--host", "--port", "--kv-events-config"}  # of targets that start a server in a pod
 
+WORDS = {None: "1", 0: "0", 1: "1", "?": "?", "+": "*", "*": "*"}
+"""Words that follow an option, by argparse's `nargs`; as `twin.export.reading.names.arity`."""
+
 
 def words_of(case):
     """Return the arguments of vLLM's server."""
@@ -128,9 +131,11 @@ def main():
     }  # fmt: skip
     Path(sys.argv[2]).write_text(json.dumps(result), encoding="utf-8")
     server = make_arg_parser(FlexibleArgumentParser())
-    names = {o[2:] for a in server._actions for o in a.option_strings if o.startswith("--")}
-    flags = sorted(n for n in names if not n.startswith("no-"))
-    Path(sys.argv[3]).write_text("\n".join(flags) + "\n", encoding="utf-8")
+    rows = {
+        o[2:]: WORDS[a.nargs] for a in server._actions for o in a.option_strings if o[:2] == "--"
+    }
+    flags = [f"{name} {rows[name]}\n" for name in sorted(rows) if not name.startswith("no-")]
+    Path(sys.argv[3]).write_text("".join(flags), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ def test_random_policies_are_the_same_every_time(engine: str) -> None:
 def test_what_is_written_is_among_the_engines_options(engine: str) -> None:
     form = ENGINE_FORMATS[engine]
     names = {row.option for row in form.rows if row.option}
-    listed = (FOLDER.parents[2] / "twin/export/reading/flags" / f"{engine}.txt").read_text().split()
-    assert {n if n in listed else n.partition(".")[0] for n in names} <= set(listed)
+    flags = FOLDER.parents[2] / "twin/export/reading/flags" / f"{engine}.txt"
+    listed = {line.split()[0] for line in flags.read_text().splitlines()}
+    assert {n if n in listed else n.partition(".")[0] for n in names} <= listed
     assert names <= known_names(engine)

@@ -10,20 +10,37 @@ MOST_BLOCKS = 10_000_000
 _WHERE = "--capacities"
 
 
-def capacities_from(text: str, accesses: BlockAccesses, token_bytes: int) -> tuple[int, ...]:
+GPU = "gpu"
+"""The entry that stands for a GPU's own pool."""
+
+
+def capacities_from(
+    text: str, accesses: BlockAccesses, token_bytes: int, own_blocks: int = 0
+) -> tuple[int, ...]:
     """Return the pool sizes in a comma-separated list, in blocks, increasing.
 
     Args:
-        text: each is a number of blocks, a size like `80GiB`, or `all` for every distinct block.
+        text: each is a number of blocks, a size like `80GiB`, `all` for every distinct block, or
+            `gpu` for a GPU's own pool.
         accesses: what is looked up.
         token_bytes: KV bytes of a token; 0: unknown.
+        own_blocks: of the GPU's pool; 0: there is none.
 
     Raises:
         InputError: an entry is none of these, holds no block or too many.
     """
-    return tuple(
-        sorted({_blocks(entry.strip(), accesses, token_bytes) for entry in text.split(",")})
-    )
+    entries = names_in(text)
+    found = {own_blocks} if GPU in entries and own_blocks else set[int]()
+    if GPU in entries and not found:
+        raise InputError("the network fits on no number of these GPUs", where=_WHERE,
+                         remedy="name others with --llm and --gpu")  # fmt: skip
+    found |= {_blocks(entry, accesses, token_bytes) for entry in entries if entry != GPU}
+    return tuple(sorted(found))
+
+
+def names_in(text: str) -> list[str]:
+    """Return the entries of a comma-separated list."""
+    return [entry.strip() for entry in text.split(",")]
 
 
 def _blocks(entry: str, accesses: BlockAccesses, token_bytes: int) -> int:

@@ -1,10 +1,11 @@
 """Hit rates of eviction policies on a trace over capacities, beside the best possible."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from twin.caching.accesses import BlockAccesses
+from twin.caching.gpu_pool import GpuPool
 from twin.caching.question import BELADY, CacheQuestion
 from twin.caching.replay import Replayed
 from twin.caching.runs import Progress, run_all
@@ -44,6 +45,11 @@ class CacheComparison:
         tokens = question.capacities_blocks[place] * self.accesses.block_tokens
         return tokens * question.token_bytes if question.token_bytes else None
 
+    @property
+    def pool_blocks(self) -> int:
+        """Blocks of the GPU's own pool; 0: none is compared."""
+        return pool_blocks(self.question.pool, self.accesses)
+
     def as_rows(self) -> list[dict[str, Any]]:
         """Return one flat row a capacity and policy."""
         return [
@@ -75,15 +81,25 @@ class CacheComparison:
             "largest_request_blocks": accesses.largest,
             "llm": question.llm or None,
             "ttl_s": question.ttl_s,
+            "pool": question.pool and {**asdict(question.pool), "blocks": self.pool_blocks},
             "rows": self.as_rows(),
             "notes": list(self.notes),
         }
 
 
-def default_capacities(accesses: BlockAccesses) -> tuple[int, ...]:
-    """Return from 1/64 of the distinct blocks to all of them, which is as good as infinite."""
+def default_capacities(accesses: BlockAccesses, pool: GpuPool | None = None) -> tuple[int, ...]:
+    """Return from 1/64 of the distinct blocks to all of them, which is as good as infinite.
+
+    With a GPU's pool, its size too.
+    """
     distinct = accesses.num_distinct
-    return tuple(sorted({max(1, distinct >> halved) for halved in range(_HALVINGS + 1)}))
+    sizes = {max(1, distinct >> halved) for halved in range(_HALVINGS + 1)}
+    return tuple(sorted(sizes | ({pool_blocks(pool, accesses)} if pool else set())))
+
+
+def pool_blocks(pool: GpuPool | None, accesses: BlockAccesses) -> int:
+    """Return the blocks of a trace that a GPU's pool holds, at least one; 0 without a pool."""
+    return max(1, pool.kv_tokens // accesses.block_tokens) if pool else 0
 
 
 def compare_policies(

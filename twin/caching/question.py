@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from twin.caching.gpu_pool import GpuPool
 from twin.paging.eviction.setup import DEFAULT_PARITY_TOKENS, DEFAULT_TTL_S
 
 BELADY = "belady"
@@ -19,6 +20,7 @@ class CacheQuestion:
         parity_tokens: for `cost_aware`; see `SchedulerLimits.attention_parity_tokens`.
         llm: whose KV the blocks are; empty: bytes are not told.
         token_bytes: KV bytes of a token over all GPUs; 0: not told.
+        pool: of a GPU, where its size is among `capacities_blocks`.
     """
 
     policies: tuple[str, ...]
@@ -27,3 +29,4 @@ class CacheQuestion:
     parity_tokens: float = DEFAULT_PARITY_TOKENS
     llm: str = ""
     token_bytes: int = 0
+    pool: GpuPool | None = None

@@ -21,6 +21,7 @@ from twin.cli.output import (
 if TYPE_CHECKING:
     from twin.caching.accesses import BlockAccesses
     from twin.caching.comparison import CacheComparison
+    from twin.caching.gpu_pool import GpuPool
     from twin.caching.question import CacheQuestion
     from twin.workload.trace import Trace
 
@@ -33,7 +34,7 @@ def cache_command(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Pool sizes, comma-separated: blocks, all, or with --llm sizes like 80GiB.",
+            help="Pool sizes, comma-separated: blocks, all, gpu, or with --llm sizes like 80GiB.",
         ),
     ] = None,
     policies: Annotated[
@@ -46,6 +47,10 @@ def cache_command(
     ] = None,
     llm: Annotated[
         str | None, typer.Option(help="Whose KV it is: a name of `twin models`, or a config.json.")
+    ] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(help="Whose pool is compared too: a name of `twin gpus`; default h100_sxm."),
     ] = None,
     kv_cache_dtype: Annotated[
         str | None, typer.Option(help="auto, bfloat16, fp8, int8 …; goes with --llm.")
@@ -78,7 +83,7 @@ def cache_command(
     console = console_for(json_file)
     read = read_trace(trace, format_)
     accesses = accesses_of(read, block_size)
-    question = _question(read, accesses, (capacities, policies, ttl), (llm, kv_cache_dtype))
+    question = _question(read, accesses, (capacities, policies, ttl), (llm, gpu, kv_cache_dtype))
     found = _compared(trace, accesses, question, jobs)
     print_cache(console, found)
     _write(found, files)
@@ -89,18 +94,15 @@ def _question(
     trace: Trace,
     accesses: BlockAccesses,
     asked: tuple[str | None, str | None, float | None],
-    network: tuple[str | None, str | None],
+    network: tuple[str | None, str | None, str | None],
 ) -> CacheQuestion:
     """Return what is compared.
 
     Args:
-        trace: as read.
-        accesses: its look-ups.
+        trace, accesses: as read, and its look-ups.
         asked: what --capacities, --policies and --ttl say.
-        network: what --llm and --kv-cache-dtype say.
+        network: what --llm, --gpu and --kv-cache-dtype say.
     """
-    from twin.caching.capacities import capacities_from
-    from twin.caching.comparison import default_capacities
     from twin.caching.question import CacheQuestion
     from twin.errors import InputError
     from twin.llm.flops import attention_parity_tokens
@@ -108,7 +110,7 @@ def _question(
     from twin.load.inputs import find_arch
     from twin.paging.eviction.setup import DEFAULT_PARITY_TOKENS, DEFAULT_TTL_S
 
-    (sizes, names, ttl_s), (llm, dtype) = asked, network
+    (sizes, names, ttl_s), (llm, _, dtype) = asked, network
     if ttl_s is not None and not 0 < ttl_s < float("inf"):
         raise InputError(f"{ttl_s} is no time", where="--ttl", remedy="give seconds above 0")
     if dtype is not None and llm is None:
@@ -118,16 +120,40 @@ def _question(
         arch = find_arch(llm, Path.cwd(), "--llm")
         parity = attention_parity_tokens(arch)
         token_bytes = kv_bytes_per_token_per_gpu(arch, dtype or "auto")
+    capacities, pool = _capacities(sizes, accesses, token_bytes, network)
     return CacheQuestion(
         policies=_policies(names, timed=trace.timed),
-        capacities_blocks=capacities_from(sizes, accesses, token_bytes)
-        if sizes is not None
-        else default_capacities(accesses),
+        capacities_blocks=capacities,
         ttl_s=ttl_s or DEFAULT_TTL_S,
         parity_tokens=parity,
         llm=llm or "",
         token_bytes=token_bytes,
+        pool=pool,
     )
+
+
+def _capacities(
+    sizes: str | None,
+    accesses: BlockAccesses,
+    token_bytes: int,
+    network: tuple[str | None, str | None, str | None],
+) -> tuple[tuple[int, ...], GpuPool | None]:
+    """Return the sizes to compare, and the GPU's own pool where that is one of them."""
+    from twin.caching.capacities import GPU, capacities_from, names_in
+    from twin.caching.comparison import default_capacities, pool_blocks
+    from twin.caching.gpu_pool import gpu_pool
+    from twin.errors import InputError
+
+    llm, gpu, dtype = network
+    if sizes is not None and GPU not in names_in(sizes):
+        if gpu is not None:
+            raise InputError("its pool is not asked for", where="--gpu",
+                             remedy="add gpu to --capacities, or leave them out")  # fmt: skip
+        return capacities_from(sizes, accesses, token_bytes), None
+    pool = gpu_pool(llm, gpu, dtype, Path.cwd())
+    if sizes is None:
+        return default_capacities(accesses, pool), pool
+    return capacities_from(sizes, accesses, token_bytes, pool_blocks(pool, accesses)), pool
 
 
 def _policies(names: str | None, *, timed: bool) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
-"""A progress bar for long runs, on standard error and only on a terminal."""
+"""How far long runs are, on standard error: a bar on a terminal, a plain line now and then else."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,22 @@ if TYPE_CHECKING:
 
 _SHOW_AFTER_S = 0.7
 _EVERY = 256
+_FIRST_LINE_S, _NEXT_LINE_S = 10.0, 30.0
+"""Without a terminal: when the first line is due, and how long after it the next."""
+
+
+class _Lines:
+    """Plain lines on standard error, for logs: only those of long runs, and few of them."""
+
+    def __init__(self) -> None:
+        self._due_s = time.monotonic() + _FIRST_LINE_S
+
+    def say(self, text: str) -> None:
+        """Write a line if one is due."""
+        now_s = time.monotonic()
+        if now_s >= self._due_s and sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
+            self._due_s = now_s + _NEXT_LINE_S
 
 
 @contextmanager
@@ -56,12 +73,13 @@ def shown_progress(
 
 @contextmanager
 def shown_work(total: int) -> Iterator[Callable[[int, str, float], None]]:
-    """Yield a callback for (pieces done, what is being done, seconds left); without a terminal
-    it shows nothing.
-    """
+    """Yield a callback for (pieces done, what is being done, seconds left)."""
     stderr = Console(stderr=True)
     if not stderr.is_terminal:
-        yield lambda _done, _what, _left_s: None
+        lines = _Lines()
+        yield lambda done, what, left_s: lines.say(
+            f"{done}/{total} done, {_clock(left_s)} left: {what}"
+        )
         return
     bar = Progress(
         BarColumn(bar_width=24),
@@ -104,8 +122,12 @@ def shown_runs(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
 def shown_search(quiet: bool) -> Iterator["Callable[[StudyProgress], None] | None"]:
     """Yield a callback for how far a search is; None where nobody would see it."""
     stderr = Console(stderr=True)
-    if quiet or not stderr.is_terminal:
+    if quiet:
         yield None
+        return
+    if not stderr.is_terminal:
+        lines = _Lines()
+        yield lambda now: lines.say(f"{now.done}/{now.total} trials, {_search_words(now)}")
         return
     bar = Progress(
         BarColumn(bar_width=24),
@@ -118,12 +140,7 @@ def shown_search(quiet: bool) -> Iterator["Callable[[StudyProgress], None] | Non
     task = bar.add_task("", total=None)
 
     def show(now: "StudyProgress") -> None:
-        words = [] if now.left_s is None else [f"{_clock(now.left_s)} left"]
-        if now.best is None:
-            words.append("none keeps every limit yet" if now.done else "starting")
-        else:
-            words.append(f"best {now.best:.5g} {now.unit} (trial {now.best_number})")
-        bar.update(task, completed=now.done, total=now.total, description=", ".join(words))
+        bar.update(task, completed=now.done, total=now.total, description=_search_words(now))
 
     with bar:
         yield show
@@ -133,11 +150,23 @@ def shown_search(quiet: bool) -> Iterator["Callable[[StudyProgress], None] | Non
 def shown_step(quiet: bool) -> Iterator[Callable[[str], None] | None]:
     """Yield a callback for what is being done; None where nobody would see it."""
     stderr = Console(stderr=True)
-    if quiet or not stderr.is_terminal:
+    if quiet:
         yield None
+        return
+    if not stderr.is_terminal:
+        yield _Lines().say
         return
     with stderr.status("judging") as status:
         yield status.update
+
+
+def _search_words(now: "StudyProgress") -> str:
+    words = [] if now.left_s is None else [f"{_clock(now.left_s)} left"]
+    if now.best is None:
+        words.append("none keeps every limit yet" if now.done else "starting")
+    else:
+        words.append(f"best {now.best:.5g} {now.unit} (trial {now.best_number})")
+    return ", ".join(words)
 
 
 def _clock(left_s: float) -> str:

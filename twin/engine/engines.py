@@ -92,18 +92,18 @@ def corrected(
 
     They say what measured tables leave out; the roofline has its own efficiencies. With
     `enforce_eager` nothing is compiled either, and an operation takes as long to launch as
-    was measured on the GPU's host.
+    was measured on the GPU's host, or as a compiled one if that is longer.
     """
     priced_by = base.base if isinstance(base, RememberingCostModel) else base
-    launch_s = None if scenario.policy.given.enforce_eager else host.eager_op_s
+    launch_s, compiled = host.eager_op_s, not scenario.policy.given.enforce_eager
     if not isinstance(priced_by, MeasuredCostModel):
-        return ScaledCostModel(base, Corrections(), launch_s)
+        return ScaledCostModel(base, Corrections(), launch_s, compiled=compiled)
     if priced_by.gpu.architecture not in THROTTLED:
         corrections = replace(corrections, compute=1.0)
     # These tables begin where those of bf16 do, and our own hold no launch.
     if priced_by.fp8_kernel == "fp8_block" or scenario.profile is not None:
         corrections = replace(corrections, product_overlap_s=0.0)
-    return ScaledCostModel(base, corrections, launch_s)
+    return ScaledCostModel(base, corrections, launch_s, compiled=compiled)
 
 
 def front_end_event_s(scenario: Scenario, host: HostCosts) -> float:

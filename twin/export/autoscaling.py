@@ -50,7 +50,7 @@ def scaling(deployment: Deployment, part: Part) -> Scaling | None:
     was made. None: nothing was recorded to take it from.
     """
     if part.autoscaler is not None:
-        return _simulated(part.autoscaler)
+        return _simulated(part.autoscaler, part.scenario.file.cluster.startup_s)
     load = requests_in_flight(deployment)
     if load is None:
         return None
@@ -67,9 +67,15 @@ def scaling(deployment: Deployment, part: Part) -> Scaling | None:
 
 
 def _of_a_forecast(deployment: Deployment, part: Part) -> tuple[str, ...]:
+    startup_s = part.scenario.file.cluster.startup_s
     found = [
+        "That target is the mean load of the forecast, requests running and waiting over its time "
+        "and its replicas. It is no limit of what a replica can take, and it holds no headroom: "
+        "the forecast says nothing of more load than that.",
+        f"{_startup(startup_s)} Until then the others carry what comes: set the target lower by "
+        "what traffic grows in that time, or minReplicas higher.",
         "No autoscaler was simulated: replicas beyond the forecast's are a safeguard, and "
-        f"maxReplicas {2 * part.replicas} is twice its number; set it to what you can pay."
+        f"maxReplicas {2 * part.replicas} is twice its number; set it to what you can pay.",
     ]
     if deployment.summary["slo_met"] is False or deployment.summary["queue_grows"]:
         found.append(
@@ -87,8 +93,18 @@ def requests_in_flight(deployment: Deployment) -> float | None:
     return max(0.1, round(float(running + waiting), 1))
 
 
-def _simulated(spec: AutoscalerSpec) -> Scaling:
-    caveats = []
+def _startup(startup_s: float) -> str:
+    """Return how long a pod that is added takes before it serves."""
+    if startup_s:
+        return f"A pod that is added serves after its start-up, {startup_s:g} s as simulated."
+    return (
+        "A pod that is added serves after its start-up (image, weights, CUDA graphs: often "
+        "minutes), which the scenario does not state (cluster.startup_s)."
+    )
+
+
+def _simulated(spec: AutoscalerSpec, startup_s: float) -> Scaling:
+    caveats = [] if startup_s else [f"{_startup(0)} The simulated autoscaler had it at once."]
     if spec.interval_s != _INTERVAL_S:
         caveats.append(
             f"autoscaler.interval_s {spec.interval_s:g}: give the controller "

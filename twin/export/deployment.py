@@ -51,6 +51,7 @@ class Deployment:
         summary: figures of its simulation, as `twin.report.metrics.summarise` gives them.
         verdict: of a GPU on the policy as it stands; None: there is none.
         parts: one for each pool.
+        written_for: the engine that the scenario's file names; None: the simulated one.
     """
 
     origin: str
@@ -58,6 +59,7 @@ class Deployment:
     summary: Mapping[str, Any]
     verdict: Verdict | None
     parts: tuple[Part, ...]
+    written_for: str | None = None
 
     @property
     def slug(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from twin import __version__
 from twin.export.deployment import Deployment, Part
+from twin.export.engines import ENGINE_FORMATS
 from twin.export.engines.config import EngineConfig, EngineFormat
 from twin.forecast_error import STANDS_IN, forecast_error
 from twin.llm.quality import caveats
@@ -140,7 +141,7 @@ def verdict_line(deployment: Deployment) -> str:
 def scenario_caveats(deployment: Deployment) -> list[str]:
     """Return what was simulated and is no part of any engine's configuration."""
     file = deployment.scenario.file
-    found = []
+    found = _other_engine(deployment)
     if file.clients is not None:
         found.append(
             f"clients (retry {file.clients.retry.kind}) are not configured here: whoever calls the "
@@ -162,6 +163,18 @@ def scenario_caveats(deployment: Deployment) -> list[str]:
     policy = deployment.scenario.file.policy
     found += caveats(policy.kv_cache_dtype, policy.quantization)
     return found
+
+
+def _other_engine(deployment: Deployment) -> list[str]:
+    own, here = deployment.written_for, deployment.scenario.file.engine.name
+    if own is None or own == here:
+        return []
+    theirs, ours = ENGINE_FORMATS[own].title, ENGINE_FORMATS[here].title
+    return [
+        f"The policy was written or found for {theirs}. The forecast here is of {ours}'s scheduler "
+        f"with what {ours} has of it; that it is a good one was never looked for there: run twin "
+        f"search with engine.name {here}."
+    ]
 
 
 def plain_caveats(deployment: Deployment, part: Part) -> list[str]:

@@ -13,8 +13,10 @@ from twin.export.kubernetes import kubernetes_files
 from twin.export.llm_d import llm_d_files
 from twin.export.servers import engine_of, sglang_files, trtllm_files, vllm_files
 from twin.load import load_scenario
+from twin.load.documents import read_mapping
 from twin.load.examples import find_scenario
 from twin.naming import lookup
+from twin.scenario import EngineSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,23 @@ def load_deployment(
 
     file, judged = source_files(path)
     scenario = load_scenario(file, overrides)
-    verdict = verdict_of(judged, scenario) if judged.exists() else None
-    bare = deployment_of(scenario, _origin(path, judged), {}, verdict)
+    own = _engine_in(file)
+    # A verdict is of steps as one engine makes them.
+    judges = judged.exists() and own == scenario.file.engine.name
+    verdict = verdict_of(judged, scenario) if judges else None
+    bare = replace(deployment_of(scenario, _origin(path, judged), {}, verdict), written_for=own)
     wanted = engines[0] if scenario.file.engine.name not in engines else None
     form = engine_of(bare, wanted)
     for part in bare.parts:
         form.write(part)
     return replace(bare, summary=summarise(simulate(scenario)))
+
+
+def _engine_in(file: Path) -> str:
+    """Return the engine that a scenario's file names; the default one where it names none."""
+    engine = read_mapping(file, "scenario file").get("engine")
+    name = engine.get("name") if isinstance(engine, Mapping) else None
+    return name if name in ENGINE_FORMATS else EngineSpec().name
 
 
 def source_files(path: str | Path) -> tuple[Path, Path]:

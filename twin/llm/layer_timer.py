@@ -67,14 +67,13 @@ _INTERPOLATED, _PHYSICS = SOURCES.index(Source.INTERPOLATED), SOURCES.index(Sour
 
 
 class LayerTimer:
-    """Times passes of one tensor-parallel rank.
+    """Times passes of one tensor-parallel rank, with CUDA graphs (`layer_profiles.applies`).
 
     Args:
         profile: of kind `layers`, for this network and `tp`.
         arch: the network.
         tp: ranks that share each layer.
         capture_sizes: batch sizes captured as CUDA graphs; the dense parts see the padded size.
-        eager: CUDA graphs are off.
         ends: which ends of the network `arch` has: a pipeline stage in between has neither.
 
     Raises:
@@ -87,12 +86,11 @@ class LayerTimer:
         arch: ModelArch,
         tp: int = 1,
         capture_sizes: tuple[int, ...] = (),
-        eager: bool = False,
         ends: Ends = WHOLE,
     ) -> None:
         _check(profile, arch, tp)
         self.arch, self.tp, self.gpu = arch, tp, GPUS[profile.gpu]
-        self.capture_sizes = () if eager else capture_sizes
+        self.capture_sizes = capture_sizes
         self._dense, self._heads = dense_lines(profile), head_lines(profile)
         self._attention = attention_grid(profile, arch, self.gpu, tp)
         self._skew = skew_fit(profile)
@@ -101,7 +99,7 @@ class LayerTimer:
         self._ridge_tokens = self.gpu.flops_per_s["bf16"] / self.gpu.hbm_bytes_per_s
         self._floors = cold_floors(profile, arch, self.gpu, tp)
         launch = EFFICIENCIES[profile.gpu].launch
-        gap_s = 0.0 if eager else launch.stream_gap_s - launch.graph_gap_s
+        gap_s = launch.stream_gap_s - launch.graph_gap_s
         self._no_full_graph_s = arch.num_layers * _KERNELS_PER_LAYER * gap_s
         self._first, self._last = ends.first, ends.last
         self._once = _FIRST * ends.first + _LAST * ends.last

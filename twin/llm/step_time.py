@@ -94,7 +94,10 @@ class StepTimer:
         tp: ranks that share each layer.
         capture_sizes: batch sizes captured as CUDA graphs (`cuda_graphs.capture_sizes`); a size
             above the last, and every size if there is none, launches kernel by kernel.
-        eager: CUDA graphs and compilation are off (`enforce_eager`).
+        eager: CUDA graphs and compilation are off (`enforce_eager`). Every step then runs without
+            a graph, and launches more operations. Its rows count as those of the graph that it
+            would have run as: eager mode pads nothing, but that this saves more than leaving the
+            graph costs nobody has measured, so no step is cheaper than with graphs.
         ep: of the `tp` ranks, those that share out whole experts.
         no_full_graph_s: what a step without a full CUDA graph takes longer; None:
             `NO_FULL_GRAPH_LAYER_S` a layer.
@@ -133,7 +136,7 @@ class StepTimer:
         self.cost_model, self.arch, self.precision = cost_model, arch, precision
         self.tp, self.ep, self.eager = tp, ep, eager
         self._ends = ends
-        self.capture_sizes = () if eager else capture_sizes
+        self.capture_sizes = capture_sizes
         self._layers = AttentionLayers(arch, precision.kv_dtype, tp)
         self.prefill_grid = PrefillGrid(cost_model, self._layers)
         self._full_decode_graph = full_decode_graph
@@ -144,7 +147,7 @@ class StepTimer:
         self.tail = 1.0 / arch.num_layers if eager else 0.0
         if no_full_graph_s is None:
             no_full_graph_s = NO_FULL_GRAPH_LAYER_S * arch.num_layers
-        self.extra_s = 0.0 if eager else no_full_graph_s
+        self.extra_s = no_full_graph_s
         self._bodies: dict[int, OpSum] = {}
         self._heads: dict[int, OpSum] = {}
         self._lines: dict[tuple[int, int], Line] = {}
@@ -233,9 +236,12 @@ class StepTimer:
         return floor_s + self.tail * base_s, self.tail * slope_s
 
     def floor_s(self, kernels: int, *, graph: bool) -> float:
-        """Return what launching so many kernels of a step takes at least."""
+        """Return what launching so many kernels of a step takes at least.
+
+        `graph`: the step would run as a CUDA graph if those were on.
+        """
         if self.eager:
-            kernels = max(kernels, EAGER_OPS_PER_LAYER * self.arch.num_layers)
+            graph, kernels = False, max(kernels, EAGER_OPS_PER_LAYER * self.arch.num_layers)
         return self.cost_model.launch_floor_s(kernels, graph=graph)
 
     def _mixed(self, shape: BatchShape) -> StepTime:
@@ -279,7 +285,7 @@ class StepTimer:
         dense = self.body(size or seqs).copy()
         dense.merge(self.head(sampled))
         host_s = self.gap_s + self.gap_per_seq_s * seqs
-        if size is None:
+        if size is None or self.eager:
             host_s += self.extra_s
         if host_s:
             dense.put(host_s, LAUNCH, PHYSICS)

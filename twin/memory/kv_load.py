@@ -60,7 +60,10 @@ def own_load(result: SimulationResult) -> OwnLoad:
 
 @dataclass(frozen=True, slots=True)
 class KvPressure:
-    """Of one run: how full the pool was and what it cost. Seconds; None: nobody was served."""
+    """Of one run: how full the pool was and what it cost. Seconds; None: nobody was served.
+
+    `slo_met` and `slo_attainment` (share of requests) are None where no SLO is stated.
+    """
 
     usage_max: float
     preemptions: int
@@ -68,6 +71,8 @@ class KvPressure:
     ttft_p99_s: float | None
     tpot_p99_s: float | None
     output_tokens_per_s: float | None
+    slo_met: bool | None = None
+    slo_attainment: float | None = None
 
     @property
     def binds(self) -> bool:
@@ -84,4 +89,6 @@ def pressure_of(figures: Mapping[str, Any]) -> KvPressure:
         figures["ttft_s"]["p99"],
         figures["tpot_s"]["p99"],
         figures["output_tokens_per_s"],
+        figures["slo_met"],
+        figures["slo_attainment"],
     )

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from twin.caching.comparison import CacheComparison
 from twin.caching.question import BELADY
+from twin.report.cache_summary import summary_line
 from twin.report.numbers import percent
 
 RATES = "Hit rate (% of block look-ups)"
@@ -31,6 +32,8 @@ def print_cache(console: Console, found: CacheComparison) -> None:
         for row in rows:
             table.add_row(*row)
         console.print(table)
+    if line := summary_line(found):
+        console.print(Text(line), soft_wrap=True)
     for note in found.notes:
         console.print(Text(f"Note: {note}"), soft_wrap=True)
 
@@ -47,6 +50,13 @@ def facts_lines(found: CacheComparison) -> list[str]:
     ]
     if question.token_bytes:
         lines.append(f"KV of {question.llm}: {question.token_bytes / 1e3:,.1f} kB a token.")
+    pool = question.pool
+    if pool is not None:
+        several = f"{pool.tp} x {pool.gpu} together" if pool.tp > 1 else f"one {pool.gpu}"
+        lines.append(
+            f"{found.pool_blocks:,} blocks are the KV pool of {several} with {pool.llm} under "
+            "vLLM's defaults (--llm and --gpu name others)."
+        )
     return lines
 
 

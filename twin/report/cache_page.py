@@ -12,6 +12,7 @@ from twin.report.cache import (
     rate_cells,
     rate_headings,
 )
+from twin.report.cache_summary import summary_line
 from twin.report.charts.cache import below_chart, rate_chart
 from twin.report.charts.style import themed
 from twin.report.html import escaped, figure, notes_section, page, table
@@ -21,7 +22,8 @@ def cache_page(found: CacheComparison) -> str:
     """Return the answer as one HTML file that needs nothing else."""
     charts = [rate_chart(found), below_chart(found)]
     name = Path(found.trace).name
-    sentences = "".join(f"<p>{escaped(line)}</p>" for line in facts_lines(found))
+    lines = [*facts_lines(found), summary_line(found)]
+    sentences = "".join(f"<p>{escaped(line)}</p>" for line in lines if line)
     rates = table(rate_headings(found), rate_cells(found), RATES)
     below = table(below_headings(found), below_cells(found), BELOW)
     body = [

@@ -36,7 +36,27 @@ def advice_lines(found: KvAdvice) -> list[str]:
         f"by {percent(forecast.tpot_median)} in the median.",
         f"Advice: {found.verdict} {found.kv_cache_dtype} ({found.sure}).",
         *(f"  - {reason}" for reason in found.reasons),
+        *_slo_lines(found),
     ]
+
+
+def _slo_lines(found: KvAdvice) -> list[str]:
+    """Say where the SLO is missed: a dtype that pays may still not be enough."""
+    dtype, plain, other = found.kv_cache_dtype, found.plain, found.other
+    if plain.slo_met is None or other.slo_met is None or (plain.slo_met and other.slo_met):
+        return []
+    shares = f"{_share(plain.slo_attainment)} and {_share(other.slo_attainment)} of requests"
+    if plain.slo_met or other.slo_met:
+        met, missed = (dtype, "16 bits") if other.slo_met else ("16 bits", dtype)
+        return [f"SLO: met with {met}, missed with {missed} (16 bits and {dtype}: {shares})."]
+    return [
+        f"SLO: missed with 16 bits and with {dtype} alike ({shares} keep it): the dtype alone does "
+        "not mend that."
+    ]
+
+
+def _share(share: float | None) -> str:
+    return "none" if share is None else percent(share)
 
 
 def _table(found: KvAdvice) -> Table:

@@ -33,6 +33,7 @@ class Ground:
         has_priorities: whether requests differ in priority.
         defaults: what each knob stands at in the scenario, the engine's defaults filled in.
         named: knobs that were asked for by name.
+        layers_measured: whether there are layers measured whole that can time its steps.
     """
 
     file: ScenarioFile
@@ -44,6 +45,7 @@ class Ground:
     has_priorities: bool = True
     defaults: Mapping[str, Value] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
+    layers_measured: bool = False
 
     def default(self, key: str) -> Value:
         """Return what a knob stands at."""
@@ -133,18 +135,24 @@ def _priorities(ground: Ground) -> str | None:
     return None if ground.has_priorities else "all requests have one priority"
 
 
+def _graphs(ground: Ground) -> str | None:
+    """Without graphs the same steps would be timed by other tables: no difference to go by."""
+    return "its layers were measured with CUDA graphs" if ground.layers_measured else None
+
+
 _EFFECTS: dict[str, Callable[[Ground], str | None]] = {
     "parallelism.tp": _pools,
     "parallelism.pp": _pipeline,
     "cluster.replicas": _replica_count,
     "clients.retry.kind": _retries,
+    "policy.enforce_eager": _graphs,
     "policy.enable_prefix_caching": _prefixes,
     "policy.eviction": _prefixes,
     "policy.eviction_ttl_s": _prefixes,
     "policy.sglang.radix_eviction_policy": _prefixes,
     "policy.scheduling_policy": _priorities,
 }
-"""By key: why a knob changes nothing, None where it does; all others do."""
+"""By key: why a knob is not turned, None where it is; all others are."""
 
 
 def _narrowed(knob: Knob, ground: Ground) -> Domain:

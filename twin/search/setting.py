@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from twin.errors import InputError
+from twin.llm.layer_profiles import layer_profile_for
 from twin.load.inputs import Inputs, read_inputs
 from twin.load.resolve import resolve_with
 from twin.load.scenario_file import read_scenario_file
@@ -101,7 +102,16 @@ def _ground(file: ScenarioFile, inputs: Inputs, limits: Limits, engine: str, whe
         engine,
         *_of_requests(file, inputs),
         defaults_of(scenario),
+        layers_measured=_layers_measured(scenario),
     )
+
+
+def _layers_measured(scenario: Scenario) -> bool:
+    file = scenario.file
+    gpu, engine, tp = scenario.gpu.name, file.engine, file.parallelism.tp
+    if scenario.profile is not None:
+        return False
+    return layer_profile_for(gpu, scenario.arch, engine.name, engine.version, tp) is not None
 
 
 def _check_facts(objectives: Sequence[str], ground: Ground, slicer: Slicer) -> None:

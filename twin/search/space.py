@@ -129,9 +129,13 @@ _SCHEDULING = (
     _row("policy.async_scheduling", Choices((True, False)), ENGINES, "schedule one step ahead"),
 )
 
-# `enforce_eager` is no knob: a step with prefill is charged for leaving the full CUDA graph, an
-# eager one is not, so a search for short gaps would turn graphs off to please the model.
 _GRAPHS = (
+    _row(
+        "policy.enforce_eager",
+        Choices((False, True)),
+        ENGINES,
+        "no CUDA graphs: the host launches every operation of a step",
+    ),
     _row(
         "policy.cudagraph_mode",
         Choices(("full_and_piecewise", "piecewise")),

@@ -59,20 +59,22 @@ class Calibration:
             return f"{self.gpu}: {PRETENDED} ({self.profile})."
         if self.state == "published":
             return f"{self.gpu} is not calibrated: published figures. Run `{MEASURE}` on it."
-        told = (
-            f"{self.gpu}: {count(self.points)} measured points of {self.tables} kernel tables "
-            f"under {self.engine}"
+        of_what = f"of {self.tables} kernel tables" if self.calibrated else "of whole layers"
+        return (
+            f"{self.gpu}: {count(self.points)} measured points {of_what} under {self.engine}, "
+            f"data of {self.date}."
         )
-        if self.state == "layers":
-            told = f"{self.gpu}: {count(self.points)} measured points of whole layers under "
-            told += f"{self.engine}, held-out error unknown"
+
+    def error_sentence(self) -> str:
+        """Return how far its prices were off rows that they did not see."""
         shown = [
-            f"{family.replace('_', '-')} {significant(m, 2)}/{significant(p, 2)}"
-            for family, (m, p) in self.errors.items()
+            f"{family.replace('_', '-')} {significant(median, 2)} / {significant(p90, 2)}"
+            for family, (median, p90) in self.errors.items()
             if family in FAMILIES
         ]
-        errors = f"; held-out error, median/P90 %: {', '.join(shown)}" if shown else ""
-        return f"{told}{errors}; data of {self.date}."
+        if not shown:
+            return "Held-out error unknown."
+        return f"Held-out error, median / P90 %: {', '.join(shown)}."
 
 
 def calibration_of(scenario: Scenario) -> Calibration:

@@ -145,7 +145,7 @@ def _row(op: Priced, ops: list[Priced]) -> dict[str, Any]:
         "tensor cores": op.path or "none",
         "GFLOP": op.flops / 1e9,
         "MB": op.num_bytes / 1e6,
-        "FLOP/byte": op.flops / op.num_bytes if op.num_bytes else None,
+        "FLOP/byte": op.flops / op.num_bytes if op.flops and op.num_bytes else None,
         "TFLOP/s": op.flops / op.seconds / 1e12 if op.seconds and op.flops else None,
         "time (us)": 1e6 * op.seconds,
         "share of step (%)": 100 * op.seconds / total,

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app.answers.studies import Study
 from app.answers.study import HELD_OUT, Look, Watched
 from app.state.session import Session
 from twin.report.numbers import MISSING, count
@@ -20,10 +21,11 @@ _TITLES = {
 
 def state_bar(now: Look) -> None:
     """Draw how far a study is."""
-    state, trials, best, left = st.columns(4)
+    state, trials, best, left = st.columns([3, 3, 4, 3])
     state.metric("State", _TITLES[now.state], border=True)
     trials.metric("Trials", f"{count(now.done)} of {count(now.total)}", border=True)
-    best.metric("Best so far", now.best or MISSING, border=True, help=HELD_OUT)
+    title = f"Best so far ({now.unit})" if now.unit else "Best so far"
+    best.metric(title, now.best or MISSING, border=True, help=HELD_OUT)
     left.metric("Time left", _clock(now), border=True, help="To the last trial; judging follows.")
     share = min(1.0, now.done / now.total) if now.total else 0.0
     st.progress(share, _sentence(now))
@@ -31,25 +33,33 @@ def state_bar(now: Look) -> None:
 
 def actions(visitor: Session, watched: Watched, now: Look) -> None:
     """Draw what may be done now, and do it."""
-    go, judge, drop, _ = st.columns([1, 1, 1, 3])
+    with st.container(horizontal=True):
+        if now.at_work:
+            _while_at_work(watched.study, now)
+        else:
+            _at_rest(visitor, watched, now)
+
+
+def _while_at_work(study: Study, now: Look) -> None:
+    if st.button(
+        "Pause", key="search-pause", icon=":material/pause:", disabled=now.state == "pausing"
+    ):
+        study.ask("pause")
+        st.rerun(scope="app")
+    if st.button(
+        "Stop and judge",
+        key="search-judge",
+        icon=":material/stop:",
+        disabled=now.state in ("pausing", "judging") or not now.complete,
+        help="End the trials here and say what the finished ones come to.",
+    ):
+        study.ask("judge")
+        st.rerun(scope="app")
+
+
+def _at_rest(visitor: Session, watched: Watched, now: Look) -> None:
     study, wanted = watched.study, watched.order.wanted.trials
-    if now.at_work:
-        stop = now.state not in ("pausing", "judging")
-        if go.button(
-            "Pause", key="search-pause", icon=":material/pause:", disabled=now.state == "pausing"
-        ):
-            study.ask("pause")
-            st.rerun(scope="app")
-        if judge.button(
-            "Stop and judge", key="search-judge", icon=":material/stop:",
-            disabled=not (stop and now.complete),
-            help="End the trials here and say what the finished ones come to.",
-        ):  # fmt: skip
-            study.ask("judge")
-            st.rerun(scope="app")
-        return
-    more = now.done < wanted
-    if (now.state != "done" or more) and go.button(
+    if (now.state != "done" or now.done < wanted) and st.button(
         "Resume",
         key="search-resume",
         icon=":material/play_arrow:",
@@ -57,12 +67,14 @@ def actions(visitor: Session, watched: Watched, now: Look) -> None:
     ):
         study.start()
         st.rerun(scope="app")
-    if now.state != "done" and now.complete and judge.button(
-        "Judge what is there", key="search-judge-now", icon=":material/gavel:"
-    ):  # fmt: skip
+    if (
+        now.state != "done"
+        and now.complete
+        and st.button("Judge what is there", key="search-judge-now", icon=":material/gavel:")
+    ):
         study.start(trials=now.begun)
         st.rerun(scope="app")
-    with drop.popover("Delete", icon=":material/delete:"):
+    with st.popover("Delete", icon=":material/delete:"):
         st.write("Its trials, results and copies of your files go for good.")
         if st.button("Delete this study", key="search-delete"):
             study.delete()

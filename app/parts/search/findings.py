@@ -85,9 +85,14 @@ def _gains(found: Findings) -> None:
         st.caption(_LATER)
         return
     figure(found.charts["gains"], key="search-gains")
+    st.caption(found.rule)
     for name in ("gains", "limits"):
         if name in found.tables:
             table(found.tables[name])
+    if "lengths" in found.tables:
+        with st.expander("How long the runs are"):
+            st.caption(found.edges)
+            table(found.tables["lengths"])
     for note in found.notes:
         st.markdown(f"- {note}")
 

@@ -53,7 +53,7 @@ def order_form(visitor: Session) -> None:
         f"delete it. One study a visitor at a time, at most {MOST_RUNNING} on this server, one "
         "core each. Uploads are copied to a private folder until the study is deleted."
     )
-    st.caption("The same on the command line")
+    st.caption("The study on the command line")
     st.code(order.command(), language="bash", wrap_lines=True)
 
 
@@ -102,21 +102,17 @@ def _wanted(visitor: Session, kept: Order) -> Wanted:
 
 def _more(visitor: Session, order: Order) -> Wanted:
     wanted = order.wanted
-    left, right = st.columns([3, 2])
     name = order.setup.file()[0].engine.name
     _first("search-engine", bool(wanted.engine))
-    anything = left.toggle(
+    anything = st.toggle(
         "Also what no engine has (--engine any)",
         key="search-engine",
         help=f"Off: only what {name} can be configured to. On: whatever its simulated scheduler "
         "could do, such as other eviction policies; such a result cannot be exported.",
     )
-    _first("search-price", wanted.usd_per_gpu_hour)
-    price = right.number_input(
-        "Price of a GPU-hour (USD)", min_value=0.0, value=None, step=0.1, key="search-price",
-        placeholder="not given", help="Only cost needs one; without it cost is told in GPU-hours.",
-    )  # fmt: skip
-    wanted = replace(wanted, engine=ANY if anything else "", usd_per_gpu_hour=price or None)
+    # The price is the sidebar's.
+    usd = visitor.view.usd_per_gpu_hour
+    wanted = replace(wanted, engine=ANY if anything else "", usd_per_gpu_hour=usd)
     space = _space(visitor, replace(order, wanted=wanted))
     if space is None:
         return replace(wanted, knobs=None)

@@ -198,7 +198,7 @@ def test_a_password_does_not_reach_the_report(monkeypatch):
 def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(tmp_path, number, code):
     command = [
         sys.executable, "-c", "from twin.cli import main; main()", "search", *SMALL,
-        "--trials", "3000", "--no-halving", "--out", str(tmp_path / "o"),
+        "--trials", "3000", "--no-halving", "-q", "--out", str(tmp_path / "o"),
     ]  # fmt: skip
     process = subprocess.Popen(
         command,

@@ -146,3 +146,14 @@ def test_pools_whose_files_would_be_one_are_refused(tmp_path: Path) -> None:
     cluster = {"pools": [{"name": "a b"}, {"name": "A-b"}]}
     with pytest.raises(InputError, match="pools 'a b' and 'A-b' would both be 'a-b'"):
         export("chat-h100", "kubernetes", {"workload.num_requests": 5, "cluster": cluster})
+
+
+def test_a_policy_of_another_engine_says_whose_scheduler_was_simulated(scenario_file: Path) -> None:
+    write_verdict(scenario_file)
+    text = " ".join(export(scenario_file, "sglang", {"engine": {"name": "sglang"}})["sglang.yaml"]
+                    .replace("\n#", " ").split())  # fmt: skip
+    assert "The policy was written or found for vLLM." in text
+    assert "The forecast here is of SGLang's scheduler" in text
+    assert "validated on NVIDIA" not in text, "the verdict is of vLLM's steps"
+    assert "not validated on hardware" in text
+    assert "written or found for" not in export(scenario_file, "vllm")["vllm.yaml"]

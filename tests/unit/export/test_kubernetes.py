@@ -155,3 +155,23 @@ def test_the_autoscalers_metrics_are_all_known() -> None:
         spec = {"metric": metric, "target": 0.5, "max_replicas": 2}
         files = kubernetes_files(deployment({"cluster": {"autoscaler": spec}}))
         assert complaints(of_kind(files, "HorizontalPodAutoscaler")) == []
+
+
+def head(changes: dict[str, Any]) -> str:
+    text = next(iter(kubernetes_files(deployment(changes)).values()))
+    return " ".join(text.replace("\n#", " ").split())
+
+
+def test_the_target_says_what_it_is_and_that_a_pod_takes_time_to_start() -> None:
+    text = head({})
+    assert "aims at in_flight 24.5 a replica" in text
+    assert "the mean load of the forecast" in text
+    assert "it holds no headroom" in text
+    assert "which the scenario does not state (cluster.startup_s)" in text
+    assert "start-up, 90 s as simulated." in head({"cluster": {"startup_s": 90}})
+
+
+def test_a_simulated_autoscaler_without_start_up_is_told() -> None:
+    started = {**FLEET, "startup_s": 0}
+    assert "The simulated autoscaler had it at once." in head({"cluster": started})
+    assert "had it at once" not in head({"cluster": FLEET})

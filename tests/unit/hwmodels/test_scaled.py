@@ -88,6 +88,14 @@ def test_eager_launches():
     assert ScaledCostModel(Fixed(), Corrections()).launch_floor_s(100, graph=False) == 2e-3
 
 
+@pytest.mark.parametrize(("fitted_s", "expected"), [(5e-6, 20e-6), (30e-6, 30e-6)])
+def test_an_operation_takes_no_less_uncompiled(fitted_s, expected):
+    """The host of a profile of one's own may have been measured faster than what was fitted."""
+    scaled = ScaledCostModel(Fixed(), Corrections(), fitted_s, compiled=False)
+    assert scaled.launch_floor_s(100, graph=False) == pytest.approx(100 * expected)
+    assert scaled.launch_floor_s(100, graph=True) == pytest.approx(100e-6)
+
+
 def test_remembering_asks_once():
     base = Fixed()
     model = RememberingCostModel(base)

@@ -1,3 +1,5 @@
+import itertools
+
 import altair
 import pytest
 
@@ -71,7 +73,7 @@ def test_budget_chart_stacks_every_part_and_draws_past_the_limit():
         name = "TP 2, now" if budget.tp == 2 else f"TP {budget.tp}"
         rows = [row for row in chart.rows if row["tp"] == name]
         assert [row["part"] for row in rows] == [p for p in PARTS if budget.parts[p]]
-        for one, following in zip(rows, rows[1:], strict=False):
+        for one, following in itertools.pairwise(rows):
             assert following["start_gib"] == one["end_gib"]
         over = rows[-1]["end_gib"] > H100 / GIB + 0.01
         assert over is not budget.fits

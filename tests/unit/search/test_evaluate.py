@@ -208,6 +208,16 @@ def test_prices_are_shared_without_changing_a_bit():
         assert dict(mine.figures) == summarise(plain)
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_turning_graphs_off_wins_nothing_by_time(engine):
+    with_prefill = {"workload.prompt_tokens": 2000}
+    found = problem(with_prefill, engine=engine, objectives=("p99_ttft_s", "p99_itl_s"))
+    runs = Evaluator(found)
+    graphs, eager = (runs.evaluate({"policy.enforce_eager": off}) for off in (False, True))
+    for name in ("p99_ttft_s", "p99_itl_s"):
+        assert eager.objectives[name] >= graphs.objectives[name]
+
+
 def test_small_search_compiles_nothing(monkeypatch):
     runs = counted(monkeypatch)
     monkeypatch.setattr(module, "is_kept", lambda: False)

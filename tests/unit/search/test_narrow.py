@@ -103,6 +103,33 @@ def test_need_that_cannot_be_met_drops_a_knob():
     assert found.dropped[key] == "policy.enable_chunked_prefill is False"
 
 
+EAGER = "policy.enforce_eager"
+SIZES = {
+    "vllm": {"policy.cudagraph_mode", "policy.max_cudagraph_capture_size"},
+    "sglang": {"policy.sglang.cuda_graph_max_bs"},
+    "trtllm": {"policy.trtllm.cuda_graph_max_batch_size", "policy.trtllm.cuda_graph_padding"},
+}
+
+
+@pytest.mark.parametrize("engine", SIZES)
+def test_sizes_of_graphs_are_asked_for_where_there_are_graphs(engine):
+    found = problem(engine=engine)
+    assert values(found, EAGER) == (False, True)
+    sizes = {knob.key for knob in found.knobs if EAGER in knob.needs}
+    assert sizes == SIZES[engine]
+    assert all(knob.needs[EAGER] == (False,) for knob in found.knobs if knob.key in sizes)
+    off = problem({EAGER: True}, engine=engine, knobs=sorted(SIZES[engine] | {"policy.block_size",
+                  "policy.max_num_seqs"}))  # fmt: skip
+    assert all(off.dropped[key] == f"{EAGER} is True" for key in SIZES[engine])
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_graphs_stay_as_they_are_where_layers_were_measured_with_them(eager):
+    found = problem({"gpu": "rtx_4090", "policy.max_model_len": 4096, EAGER: eager})
+    assert found.dropped[EAGER] == "its layers were measured with CUDA graphs"
+    assert EAGER in keys(problem({"gpu": "l40s", "policy.max_model_len": 4096}))
+
+
 def test_pools_and_autoscalers_keep_their_numbers():
     pools = problem({"cluster": {"pools": [{"replicas": 2}]}}, limits=Limits(gpus=4))
     assert pools.dropped["cluster.replicas"] == "each pool has its own"

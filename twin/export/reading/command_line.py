@@ -4,12 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 
 from twin.errors import InputError
 from twin.export.options import Value
-from twin.export.reading.names import own_name
-from twin.export.reading.values import takes_no_value, takes_one_value
+from twin.export.reading.names import arity, own_name, printable
 
 _MODULES = {
     "vllm.entrypoints.openai.api_server": "vllm",
@@ -134,20 +134,41 @@ def arguments(engine: str, words: Sequence[str]) -> Iterator[tuple[str, Value]]:
                 yield "model", word
                 named = True
             continue
-        if engine == "vllm" and _LEVEL.fullmatch(word):  # -O3
-            word = f"--optimization-level={word[2:].lstrip('=')}"
-        name, equals, value = word.partition("=")
-        name, given = own_name(engine, name), [value] if equals else []
-        off = name.startswith("no-") and takes_no_value(engine, name[3:])
-        if off or (takes_no_value(engine, name) and not equals):
+        name, given = _taken_apart(engine, word)
+        off = name.startswith("no-") and arity(engine, name[3:]) == "0"
+        if not given and (off or arity(engine, name) == "0"):
             _check_bare(name, words[at] if at < len(words) else "")
             yield (name[3:], False) if off else (name, True)
             continue
-        most = 1 if takes_one_value(engine, name) else len(words)
-        while not equals and at < len(words) and len(given) < most and not _is_option(words[at]):
+        most = 1 if arity(engine, name) in ("1", "?") else len(words)
+        while at < len(words) and len(given) < most and not _is_option(words[at]):
             given.append(words[at])
             at += 1
         yield name, given[0] if len(given) == 1 else given or True
+
+
+def may_hold_model(engine: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the options that nobody knows here and that a word follows: it may be the model.
+
+    Args:
+        engine: whose command it is.
+        words: that follow the program's name.
+    """
+    found = dict[str, None]()
+    for word, following in pairwise(words):
+        if _is_option(word) and not _is_option(following):
+            name, given = _taken_apart(engine, word)
+            if not given and not arity(engine, name):
+                found[printable(name)] = None
+    return tuple(found)
+
+
+def _taken_apart(engine: str, word: str) -> tuple[str, list[str]]:
+    """Return the name of an option as the engine spells it, and the value it brings, if any."""
+    if engine == "vllm" and _LEVEL.fullmatch(word):  # -O3
+        word = f"--optimization-level={word[2:].lstrip('=')}"
+    name, equals, value = word.partition("=")
+    return own_name(engine, name), [value] if equals else []
 
 
 def _check_bare(flag: str, following: str) -> None:

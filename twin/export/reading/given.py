@@ -17,6 +17,9 @@ class Given:
         options: flat, `kv_cache_config.dtype` for one inside another; those that a policy can say.
         replicas: how many servers a manifest asks for.
         passed_over: options that exist and are not simulated; names alone, never values.
+        unmodelled: of those, which change latencies: what they ask for, and their names.
+        may_hold_model: options that nobody knows here and that a word follows, while nothing
+            else names the model.
         unknown: options that the engine does not have, each with what may have been meant.
         notes: what else a reader should know, one sentence each.
     """
@@ -27,5 +30,7 @@ class Given:
     options: Mapping[str, Value] = field(default_factory=dict)
     replicas: int | None = None
     passed_over: tuple[str, ...] = ()
+    unmodelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    may_hold_model: tuple[str, ...] = ()
     unknown: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ from twin.export.engines import ENGINE_FORMATS
 from twin.naming import remedy_for
 
 _FLAGS = Path(__file__).parent / "flags"
-"""Every option of the engines' parsers (vLLM 0.33.0, SGLang 0.5.23), and those of TensorRT-LLM's
-`TorchLlmArgs` (1.4): `make conformance` holds the first two to the parsers."""
+"""Every option of the engines' parsers (vLLM 0.33.0, SGLang 0.5.23) and the words that follow it
+(see `arity`), and those of TensorRT-LLM's `TorchLlmArgs` (1.4): `make conformance` holds the first
+two to the parsers."""
 
 ALIASES: dict[str, dict[str, str]] = {
     "vllm": {
@@ -63,8 +64,28 @@ def own_name(engine: str, name: str) -> str:
 @cache
 def known_names(engine: str) -> frozenset[str]:
     """Return every option that the engine has, simulated or not."""
-    listed = (_FLAGS / f"{engine}.txt").read_text(encoding="utf-8").split()
-    return frozenset(listed) | simulated_names(engine) | {*FILES, "model"}
+    return frozenset(_listed(engine)) | simulated_names(engine) | {*FILES, "model"}
+
+
+@cache
+def _listed(engine: str) -> dict[str, str]:
+    lines = (_FLAGS / f"{engine}.txt").read_text(encoding="utf-8").splitlines()
+    return {name: words for name, _, words in (line.partition(" ") for line in lines)}
+
+
+def arity(engine: str, name: str) -> str:
+    """Return how many words follow an option on the command line.
+
+    `0`: none, a flag; `1`: one; `?`: one or none; `*`: all up to the next option; empty: nobody
+    knows, since the engine's list does not have it.
+    """
+    head, dot, _ = name.partition(".")
+    if dot:  # a part of an option that takes JSON
+        return "1" if head in known_names(engine) else ""
+    listed = _listed(engine).get(name)
+    if listed is None:
+        return "1" if name in known_names(engine) else ""
+    return listed or "1"  # TensorRT-LLM's list tells flags alone: others take one word there
 
 
 @cache

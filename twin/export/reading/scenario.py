@@ -89,12 +89,12 @@ def scenario_of(given: Given, base: Base, *, name: str, where: str) -> Imported:
     data = _data(given, base, keys, llm, name)
     data = apply(data, base.overrides or {})
     if data.get("llm") is None:
-        what = (
-            f"the network {_shown(given.model)} is not known" if given.model else "names no model"
-        )
-        raise InputError(
-            what, where=where, remedy="give --set llm=NAME (see twin models) or a config.json"
-        )
+        what, remedy = "names no model", "give --set llm=NAME (see twin models) or a config.json"
+        if given.model:
+            what = f"the network {_shown(given.model)} is not known"
+        elif given.may_hold_model:
+            what, remedy = _model_or_value(given), "put the model first, or give --model"
+        raise InputError(what, where=where, remedy=remedy)
     if data.get("gpu") is None:
         raise InputError("does not say on which GPU", where=where, remedy="give --gpu or --base")
     file = validate(ScenarioFile, data, where)
@@ -102,6 +102,11 @@ def scenario_of(given: Given, base: Base, *, name: str, where: str) -> Imported:
         find_gpu(file, None, f"{where}, gpu")
     told = (*_passed_over(given, form.title), *notes, *_stands_in(base))
     return Imported(file, _text(data, told, where), told)
+
+
+def _model_or_value(given: Given) -> str:
+    names = ", ".join(f"--{name}" for name in given.may_hold_model)
+    return f"no option known here: {names}; what follows was taken as its value, not as the model"
 
 
 def _shown(model: str) -> str:
@@ -195,7 +200,13 @@ def _stands_in(base: Base) -> tuple[str, ...]:
 
 def _passed_over(given: Given, title: str) -> list[str]:
     """Name options, never their values: one may be a key or a token."""
-    found = []
+    found = [
+        f"Warning: {what} ({', '.join(names)}) is not modelled: measured latencies will differ "
+        "from the forecast."
+        for what, names in given.unmodelled.items()
+    ]
+    if given.may_hold_model:
+        found.append(f"Warning: {_model_or_value(given)}.")
     if given.passed_over:
         found.append(f"Not simulated: {', '.join(given.passed_over)}.")
     for name, remedy in given.unknown:

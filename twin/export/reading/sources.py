@@ -7,8 +7,15 @@ from typing import Any
 from twin.errors import InputError
 from twin.export.engines.rows import flatten
 from twin.export.options import Value
-from twin.export.reading.command_line import Server, arguments, find_server, shell_words
+from twin.export.reading.command_line import (
+    Server,
+    arguments,
+    find_server,
+    may_hold_model,
+    shell_words,
+)
 from twin.export.reading.given import Given
+from twin.export.reading.latency import unmodelled
 from twin.export.reading.names import (
     FILES,
     known_names,
@@ -79,13 +86,20 @@ def read_command(words: list[str], where: str, engine: str | None = None) -> Giv
 
 def combined(file: Given, command: Given) -> Given:
     """Return what a file and a command line say together: the command line goes first."""
+    model = command.model or file.model
+    slower = {
+        what: tuple(dict.fromkeys((*file.unmodelled.get(what, ()), *names)))
+        for what, names in {**file.unmodelled, **command.unmodelled}.items()
+    }
     return Given(
         engine=file.engine,
         version=command.version or file.version,
-        model=command.model or file.model,
+        model=model,
         options={**file.options, **command.options},
         replicas=file.replicas,
         passed_over=tuple(dict.fromkeys((*file.passed_over, *command.passed_over))),
+        unmodelled=slower,
+        may_hold_model=() if model else (*file.may_hold_model, *command.may_hold_model),
         unknown=tuple(dict.fromkeys((*file.unknown, *command.unknown))),
         notes=tuple(dict.fromkeys((*file.notes, *_but_files(command.notes)))),
     )
@@ -109,7 +123,10 @@ def _of_server(server: Server, where: str, attached: Mapping[str, str] | None = 
     # TensorRT-LLM's file goes before its command line, the others' command line before the file.
     ordered = [*rest, *inner] if server.engine == "trtllm" else [*inner, *rest]
     given = _given(server.engine, ordered)
-    return replace(given, version=server.version, notes=(*given.notes, *notes))
+    unsure = () if given.model else may_hold_model(server.engine, server.words)
+    return replace(
+        given, version=server.version, may_hold_model=unsure, notes=(*given.notes, *notes)
+    )
 
 
 def _is_mapping(text: str) -> bool:
@@ -143,12 +160,15 @@ def _given(engine: str, pairs: Pairs) -> Given:
     """Sort options into those that are simulated, those that are not, and those there are none."""
     model, options = None, dict[str, Value]()
     passed_over, unknown = dict[str, None](), dict[str, str]()
+    slower = dict[str, dict[str, None]]()
     simulated, known = simulated_names(engine), known_names(engine)
     for name, value in _flat_pairs(engine, pairs):
         if name in ("model", "model-path"):
             model = str(value)
         elif name in simulated:
             options[name] = typed(engine, name, value)
+        elif what := unmodelled(engine, name, value):
+            slower.setdefault(what, {})[name] = None
         elif name in known or name.partition(".")[0] in known:
             passed_over[name] = None
         elif name.startswith("no-") and name[3:] in known:
@@ -160,6 +180,7 @@ def _given(engine: str, pairs: Pairs) -> Given:
         model=model,
         options=options,
         passed_over=tuple(passed_over),
+        unmodelled={what: tuple(names) for what, names in slower.items()},
         unknown=tuple(unknown.items()),
     )
 

@@ -46,16 +46,6 @@ def typed(engine: str, name: str, value: Any) -> Any:
     return float(number) * scale
 
 
-def takes_no_value(engine: str, name: str) -> bool:
-    """Whether an option is a flag on the command line."""
-    return bool in _kinds(engine, name)
-
-
-def takes_one_value(engine: str, name: str) -> bool:
-    """Whether an option is known to take a single value: none that is simulated takes a list."""
-    return bool(_kinds(engine, name))
-
-
 def json_mapping(text: str) -> dict[str, Any] | None:
     """Return the mapping that a text is in JSON, or None."""
     try:

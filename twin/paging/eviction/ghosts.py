@@ -14,5 +14,5 @@ def remember(ghosts: Ghosts, key: int) -> None:
 
 def forget_beyond(ghosts: Ghosts, most: int) -> None:
     """Drop the first keys until at most `most` are left."""
-    while len(ghosts) > max(0, most):
+    for _ in range(len(ghosts) - (most if most > 0 else 0)):
         ghosts.popitem(last=False)

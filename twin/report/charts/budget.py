@@ -31,10 +31,11 @@ _LABELLED = 0.09
 """Share of the axis from which a part has room for its figure."""
 
 _BAR, _ROOM = 46, 40
-_LABEL_ROOM = 1.35
+_LABEL_ROOM = 1.6
 """Times its length: where the words after a bar that does not fit end."""
 
 _LIMIT_DASH = [6, 3]
+_BAR_MARK = {"type": "bar", "stroke": colour("ink"), "strokeWidth": 0.5, "height": {"band": 0.7}}
 
 
 def memory_budget(budgets: Sequence[MemoryBudget], gpu: str, chosen_tp: int) -> Chart:
@@ -103,11 +104,10 @@ def _bars(names: list[str], parts: list[str], top: float) -> list[Spec]:
         "field": "start_gib",
         "type": "quantitative",
         "scale": {"domain": [0, top], "nice": False},
-        "axis": {"title": "Memory of one GPU (GiB)"},
+        "axis": {"title": "Memory of one GPU (GiB)", "tickCount": 6},
     }
-    bar = {"type": "bar", "stroke": colour("ink"), "strokeWidth": 0.5, "height": {"band": 0.7}}
     filled = {
-        "mark": bar,
+        "mark": _BAR_MARK,
         "encoding": {
             "x": x,
             "x2": {"field": "end_gib"},
@@ -116,7 +116,7 @@ def _bars(names: list[str], parts: list[str], top: float) -> list[Spec]:
                 "field": "part",
                 "type": "nominal",
                 "scale": {"domain": parts, "range": [colour(_ROLES[part]) for part in parts]},
-                "legend": {"title": None, "columns": 4},
+                "legend": {"title": None, "columns": 3},
             },
             "tooltip": [
                 {"field": "tp", "type": "nominal", "title": "ranks"},

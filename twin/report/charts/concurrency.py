@@ -104,7 +104,7 @@ def _lines(names: list[str], x: tuple[float, float], y: tuple[float, float]) -> 
             "field": "kv_dtype",
             "type": "nominal",
             "scale": {"domain": names, "range": values},
-            "legend": {"title": "KV dtype", "symbolSize": 60, "columns": 2, "labelLimit": 300},
+            "legend": {"title": "KV dtype", "symbolSize": 60, "columns": 1, "labelLimit": 300},
         }
 
     shared: Spec = {

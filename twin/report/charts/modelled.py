@@ -41,13 +41,13 @@ def measured_against_modelled(name: str, points: Sequence[Compared]) -> Chart:
     """Return modelled over measured time on logarithmic axes, with the line where both agree.
 
     Args:
-        name: of what was measured, for the title.
+        name: of what was measured, for the caption.
         points: at most `MAX_MARKS` less one.
     """
-    title = f"Modelled against measured: {name}"
+    title = "Modelled against measured"
     if not points:
         return Chart("modelled", title, {}, [], "No single kernel was measured.")
-    rows, caption = _rows(points)
+    rows, caption = _rows(name, points)
     times = [row[key] for row in rows for key in ("measured_us", "modelled_us")]
     domain = log_domain(min(times), max(times))
     agree: Spec = {
@@ -69,17 +69,17 @@ def modelled_ratio(name: str, points: Sequence[Compared]) -> Chart:
     """Return how far modelled lies from measured time, over the measured time.
 
     Args:
-        name: of what was measured, for the title.
+        name: of what was measured, for the caption.
         points: at most `MAX_MARKS` less one.
     """
-    title = f"Modelled over measured: {name}"
+    title = "Modelled over measured"
     if not points:
         return Chart("modelled_ratio", title, {}, [], "No single kernel was measured.")
-    rows, caption = _rows(points)
+    rows, caption = _rows(name, points)
     times, ratios = ([row[key] for row in rows] for key in ("measured_us", "ratio"))
-    widest = max(max(ratios), 1 / min(ratios))
-    y = log_axis("ratio", _RATIO, (rounded(1 / widest, 3), rounded(widest, 3)))
-    y["axis"]["values"] = [0.1, 0.2, 0.5, 1, 2, 5, 10]
+    _, widest = log_domain(1.0, max(max(ratios), 1 / min(ratios)))
+    y = log_axis("ratio", _RATIO, (rounded(1 / widest), widest))
+    y["axis"]["labelOverlap"] = False
     x = log_axis("measured_us", _MEASURED, log_domain(min(times), max(times)))
     agree: Spec = {
         "data": {"values": [{}]},
@@ -91,7 +91,7 @@ def modelled_ratio(name: str, points: Sequence[Compared]) -> Chart:
     return Chart("modelled_ratio", title, spec, rows, alt, f"{caption} Dashed: both agree.")
 
 
-def _rows(points: Sequence[Compared]) -> tuple[list[Row], str]:
+def _rows(name: str, points: Sequence[Compared]) -> tuple[list[Row], str]:
     if len(points) >= MAX_MARKS:
         raise ValueError(f"{len(points)} points; fewer than {MAX_MARKS} can be drawn")
     rows: list[Row] = [
@@ -104,7 +104,7 @@ def _rows(points: Sequence[Compared]) -> tuple[list[Row], str]:
         }
         for one in points
     ]
-    return rows, f"{count(len(rows))} held-out points, picked evenly."
+    return rows, f"{name}: {count(len(rows))} held-out points, picked evenly."
 
 
 def _cloud(rows: Sequence[Row], x: Spec, y: Spec) -> Spec:
@@ -115,7 +115,7 @@ def _cloud(rows: Sequence[Row], x: Spec, y: Spec) -> Spec:
             "field": "family",
             "type": "nominal",
             "scale": {"domain": families, "range": values},
-            "legend": {"title": None, "symbolSize": 60},
+            "legend": {"title": None, "symbolSize": 60, "columns": 3},
         }
 
     tooltip = [

@@ -5,7 +5,7 @@ from typing import Any
 from twin.report.charts.chart import Chart, Row, rounded, unit_chart
 from twin.report.charts.style import Spec, colour, log_ticks
 from twin.search.evaluation import Evaluation
-from twin.search.judging.pareto import Tried, better, distinct
+from twin.search.judging.pareto import TIE, Tried, better, distinct
 from twin.search.judging.report import SearchReport
 from twin.search.judging.told import capitalised, objective_text, told
 from twin.search.objectives import Objective
@@ -15,6 +15,9 @@ DEFAULT, FOUND, BEST = "default", "recommended", "best trial"
 
 _LOG_FROM = 20
 """Values that span more than this factor stand on a log scale."""
+
+_LEAST_SPAN = 10 * TIE
+"""Relative: a linear axis never spans less, so that what counts as equally good looks so."""
 
 _STAR = (
     "M0,-1L0.2245,-0.309L0.9511,-0.309L0.3633,0.118L0.5878,0.809"
@@ -170,7 +173,12 @@ def value_axis(report: SearchReport, objective: Objective, rows: list[Row]) -> S
         axis = {"title": title, "values": log_ticks(low / 2, high * 2), "labelOverlap": True}
         axis["labelExpr"] = "format(datum.value, ',~r')"
         return {**base, "scale": {"type": "log", "padding": 8}, "axis": axis}
-    return {**base, "scale": {"zero": False, "padding": 8}, "axis": {"title": title}}
+    scale: Spec = {"zero": False, "padding": 8}
+    least = _LEAST_SPAN * max(abs(low), abs(high))
+    if high - low < least:
+        middle = (low + high) / 2
+        scale["domain"] = [rounded(middle - least / 2), rounded(middle + least / 2)]
+    return {**base, "scale": scale, "axis": {"title": title}}
 
 
 def _sentence(report: SearchReport, rows: list[Row], objectives: list[Objective]) -> str:

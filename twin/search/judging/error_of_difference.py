@@ -7,6 +7,7 @@ from twin.forecast_error import ForecastError, difference_error, forecast_error
 PRICING = (
     "policy.kv_cache_dtype",
     "policy.quantization",
+    "policy.enforce_eager",
     "policy.cudagraph_mode",
     "policy.max_cudagraph_capture_size",
     "policy.sglang.cuda_graph_max_bs",

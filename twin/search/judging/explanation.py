@@ -70,12 +70,7 @@ def explain(
     if progress is not None:
         progress("turning one knob at a time")
     near = sensitivity(around, problem, runs, objectives, most=most_runs)
-    spreads = {o.name: _alike(trials, o, experts=experts) for o in objectives}
-    alike = {name: spread for name, spread in spreads.items() if spread is not None}
-    shares = {
-        o.name: () if o.name in alike else tuple(importance(trials, o, problem.defaults))
-        for o in objectives
-    }
+    shares, alike = what_matters(problem, trials, experts=experts)
     if progress is not None:
         progress("looking at what binds")
     return Explanation(
@@ -88,6 +83,20 @@ def explain(
         default_binding=_bound(runs, trials, {}),
         binding=_bound(runs, trials, around) if around else None,
     )
+
+
+def what_matters(
+    problem: SearchProblem, trials: Sequence[Tried], *, experts: bool
+) -> tuple[dict[str, tuple[Importance, ...]], dict[str, float]]:
+    """Return `Explanation.importance` and `Explanation.alike` of some trials."""
+    objectives = [OBJECTIVES[name] for name in problem.objectives]
+    spreads = {o.name: _alike(trials, o, experts=experts) for o in objectives}
+    alike = {name: spread for name, spread in spreads.items() if spread is not None}
+    shares = {
+        o.name: () if o.name in alike else tuple(importance(trials, o, problem.defaults))
+        for o in objectives
+    }
+    return shares, alike
 
 
 def _alike(trials: Sequence[Tried], objective: Objective, *, experts: bool) -> float | None:

@@ -5,20 +5,22 @@ from pathlib import Path
 from typing import Any
 
 from twin.errors import InputError
+from twin.load.inputs import find_arch
 from twin.search.candidates import file_of
 from twin.search.evaluation import Evaluation
 from twin.search.judging.binding import Binding
 from twin.search.judging.conclude import SCENARIO_FILE
 from twin.search.judging.confirm import Confirmation
-from twin.search.judging.explanation import TEN, Explanation
+from twin.search.judging.explanation import TEN, Explanation, what_matters
 from twin.search.judging.gains import Gain
 from twin.search.judging.hardware import HardwareWord, hardware_word
-from twin.search.judging.importance import importance
 from twin.search.judging.paired import PairedGain
 from twin.search.judging.pareto import Tried, pareto_set, ranked
 from twin.search.judging.report import SEARCH_SCHEMA_VERSION, SearchReport
 from twin.search.judging.sensitivity import Neighbour
+from twin.search.judging.stretch import Stretch
 from twin.search.judging.verdict import Judgement
+from twin.search.length import Length
 from twin.search.objectives import OBJECTIVES
 from twin.search.problem import SearchProblem
 from twin.search.study.options import FinishedTrial
@@ -91,6 +93,7 @@ def stored_report(
         title=problem.file.name,
         notes=tuple(summary["notes"]),
         pruned=len(trials) - len(whole),
+        stretches={name: _stretch(one) for name, one in summary["stretches"].items()},
     )
 
 
@@ -106,10 +109,13 @@ def _explanation(
     binds: tuple[Binding | None, Binding | None],
 ) -> Explanation:
     objectives = [OBJECTIVES[name] for name in problem.objectives]
+    arch = find_arch(problem.file.llm, problem.base, f"{problem.where}, llm")
+    shares, alike = what_matters(problem, trials, experts=arch.moe is not None)
     return Explanation(
         front=tuple(pareto_set(trials, objectives)),
         top=tuple(ranked(trials, objectives)[:TEN]),
-        importance={o.name: tuple(importance(trials, o, problem.defaults)) for o in objectives},
+        importance=shares,
+        alike=alike,
         neighbours=neighbours,
         around=around,
         default_binding=binds[0],
@@ -127,7 +133,15 @@ def _confirmation(kept: Mapping[str, Any]) -> Confirmation:
         accepted=kept["accepted"],
         reasons=tuple(kept["reasons"]),
         close=tuple(kept["close_to_limits"]),
+        limit_errors=kept["limit_errors"],
     )
+
+
+def _stretch(kept: Mapping[str, Any] | None) -> Stretch | None:
+    if kept is None:
+        return None
+    length = Length(kept["requests"], kept["traffic_s"], kept["simulated_s"])
+    return Stretch(kept["runs"], length)
 
 
 def _gain(kept: Mapping[str, Any]) -> Gain:

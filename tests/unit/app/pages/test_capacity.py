@@ -106,6 +106,7 @@ def test_how_many_gpus_asks_only_when_its_tab_is_open():
     at = _until_answered(at)
     assert "H100" in _text(at)
     assert " for P99 TTFT 1 s and TPOT 30 ms" in _text(at)
+    assert at.code[-1].value.startswith("twin size chat-h100 --set ")
 
 
 def test_how_many_gpus_needs_an_objective():

@@ -1,4 +1,7 @@
-"""The script that Streamlit runs for every redraw: navigation, sidebar, page."""
+"""The script that Streamlit runs for every redraw: navigation, sidebar, page.
+
+It does not stand beside `app/pages`: Streamlit would take those files for scripts of its own.
+"""
 
 import logging
 from collections.abc import Callable
@@ -10,7 +13,7 @@ from app.navigation import PAGES, Page
 from app.parts.frame import framed
 
 # Not a Material symbol: browsers would fetch that from a font server.
-_ICON = Path(__file__).resolve().parent / "assets" / "icon.png"
+_ICON = Path(__file__).resolve().parent.parent / "assets" / "icon.png"
 _LOG = logging.getLogger("servetwin.app")
 
 
