@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.answers.forecast import quickest_engine
 from app.answers.setup import Setup
 from twin.caching.comparison import CacheComparison
-from twin.caching.of_scenario import OwnComparison, compare_own, tells_prefixes
+from twin.caching.of_scenario import compare_own, tells_prefixes
 from twin.caching.question import BELADY
+from twin.engine.run import quickest_engine
 from twin.report.charts.cache import below_chart, rate_chart
 from twin.report.charts.chart import Chart
 from twin.report.charts.hits import with_pool_marked
@@ -69,16 +69,16 @@ def eviction_answer(
     return compared(scenario, compare_own(scenario, progress, engine=quickest_engine()))
 
 
-def compared(scenario: Scenario, own: OwnComparison) -> EvictionAnswer:
+def compared(scenario: Scenario, found: CacheComparison) -> EvictionAnswer:
     """Return what a comparison says of a scenario."""
-    found, place, now = own.found, own.place, scenario.policy.given.eviction
+    place, now = _own_place(found), scenario.policy.given.eviction
     replicas = scenario.file.cluster.replicas
     label = "this GPU's pool" if scenario.file.parallelism.tp == 1 else "a replica's pool"
     return EvictionAnswer(
-        verdict=_verdict(scenario, own),
+        verdict=_verdict(scenario, found),
         facts=[*_facts(found, replicas), *found.notes],
         charts=[
-            with_pool_marked(chart, found, place, label)
+            with_pool_marked(chart, found, label)
             for chart in (rate_chart(found), below_chart(found))
         ],
         rows=[
@@ -111,8 +111,14 @@ def _is_vllm(scenario: Scenario) -> bool:
     return scenario.file.engine.name == "vllm"
 
 
-def _verdict(scenario: Scenario, own: OwnComparison) -> str:
-    found, place = own.found, own.place
+def _own_place(found: CacheComparison) -> int:
+    """Return which of the sizes is the replica's own pool."""
+    sizes = found.question.capacities_blocks
+    return sizes.index(min(found.pool_blocks, sizes[-1]))
+
+
+def _verdict(scenario: Scenario, found: CacheComparison) -> str:
+    place = _own_place(found)
     rates = {policy: found.hit_rate(policy, place) for policy in found.replays if policy != BELADY}
     best = max(rates, key=lambda policy: rates[policy])
     now = scenario.policy.given.eviction if _is_vllm(scenario) else "lru"

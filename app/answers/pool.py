@@ -7,8 +7,9 @@ from typing import Any
 
 from app.answers.certainty import Certainty
 from app.answers.figures import Figure
-from app.answers.forecast import Forecast, Progress, quickest_engine
+from app.answers.forecast import Forecast, Progress
 from app.answers.setup import Setup
+from twin.engine.run import quickest_engine
 from twin.report.charts.chart import Chart
 from twin.report.charts.hits import hits_over_time, preemptions_over_time
 from twin.report.charts.pool import pool_area, pool_map
@@ -135,6 +136,17 @@ def memory_verdict(summary: Mapping[str, Any], found: PoolAnswer | None) -> str:
     return f"{full}; {many} {verb} {seconds(found.recomputed_s)} of recomputation."
 
 
+def what_it_took(found: PoolAnswer) -> str:
+    """Return what preemptions took, in tokens and in time that somebody waited."""
+    words = f"{count(found.recomputed_tokens)} tokens were computed twice"
+    if found.longest_stall_s is None:
+        return f"{words}; no preempted request came back to where it had been."
+    return (
+        f"{words}; the longest that a preempted request took to be back where it had been: "
+        f"{seconds(found.longest_stall_s)}."
+    )
+
+
 def memory_figures(
     now: Forecast, before: Forecast | None, found: PoolAnswer | None
 ) -> list[Figure]:
@@ -160,9 +172,11 @@ def memory_figures(
                f"{count(new['requests'])} requests"),
     ]  # fmt: skip
     if found is not None:
-        again = found.recomputed_s
+        again, was = found.recomputed_s, None
+        if old is not None and not old["preemptions"]:
+            was = 0.0
         rows.append(
-            Figure("Recomputation", seconds(again) if again else "0 s", None, None, "lower", None,
+            Figure("Recomputation", seconds(again) if again else "0 s", again, was, "lower", None,
                    "GPU time for tokens that preempted requests computed a second time",
                    _band(again, now.certainty))
         )  # fmt: skip

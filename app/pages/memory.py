@@ -12,6 +12,7 @@ from app.answers.pool import (
     memory_verdict,
     pool_from,
     recomputation_error,
+    what_it_took,
 )
 from app.answers.setup import Setup
 from app.parts.baseline import baseline_bar
@@ -60,11 +61,11 @@ def _draw(visitor: Session) -> None:
     with top:
         _head(visitor, current, before, found)
     pool, lost, policies = st.tabs([_POOL, _LOST, _POLICIES], key="memory-tabs", on_change="rerun")
-    shown = found or visitor.last.get("pool")
+    shown: PoolAnswer | None = found or visitor.last.get("pool")
     with pool:
         if pool.open and shown is None:
             st.caption("Who holds which block is known once every step has been taken.")
-        elif pool.open:
+        if pool.open and shown is not None:
             _told_if_old(found)
             figure(shown.charts["pool_map"], key="chart-pool-map")
             figure(shown.charts["pool_area"], key="chart-pool-area")
@@ -84,7 +85,7 @@ def _head(
     icon = ":material/warning:" if lost else ":material/check_circle:"
     st.markdown(f"#### {icon} {memory_verdict(current.summary, found)}")
     if found is not None and found.preemptions:
-        st.caption(_COST)
+        st.caption(what_it_took(found))
     cards(memory_figures(current, before, found), compared=before is not None)
     baseline_bar(visitor, compared=before is not None)
 
@@ -116,6 +117,7 @@ def _hits_and_losses(visitor: Session, found: PoolAnswer, current: Forecast) -> 
         note = recomputation_error(current.certainty) if found.preemptions else ""
         figure(found.charts["preemption_cost"], key="chart-preemption-cost", note=note)
     if found.most_preempted:
+        st.caption(_COST)
         st.markdown("**Requests preempted most**")
         st.dataframe(found.most_preempted, key="most-preempted", hide_index=True)
     command = f"{command_line(visitor)} --out DIR"

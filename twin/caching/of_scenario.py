@@ -7,7 +7,13 @@ import numpy as np
 
 from twin.caching.accesses import BlockAccesses
 from twin.caching.capacities import MOST_BLOCKS
-from twin.caching.comparison import CacheComparison, compare_policies, default_capacities
+from twin.caching.comparison import (
+    CacheComparison,
+    compare_policies,
+    default_capacities,
+    pool_blocks,
+)
+from twin.caching.gpu_pool import GpuPool
 from twin.caching.question import CacheQuestion
 from twin.engine.run import simulate
 from twin.errors import InputError
@@ -28,19 +34,6 @@ _INDEX_BITS = 24
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnComparison:
-    """What eviction policies would make of a scenario's requests.
-
-    Attributes:
-        found: the comparison.
-        place: of its capacities the one that a replica's KV pool has.
-    """
-
-    found: CacheComparison
-    place: int
-
-
 def tells_prefixes(scenario: Scenario) -> bool:
     """Whether a scenario's workload says which prompts share a prefix."""
     spec, traces = scenario.workload.spec, scenario.workload.traces
@@ -56,11 +49,12 @@ def compare_own(
     progress: Progress | None = None,
     *,
     engine: str = "fast",
-) -> OwnComparison:
+) -> CacheComparison:
     """Replay a scenario's own requests under every eviction policy and the optimum.
 
     Blocks are those of its trace where that has any, else the engine's; full ones alone count.
-    Requests that follow upon others (sessions, stages) come when a simulation lets them.
+    Requests that follow upon others (sessions, stages) come when a simulation lets them. Sizes are
+    every second one of `default_capacities` and the KV pool of a replica.
 
     Args:
         scenario: of several pools of replicas the first counts.
@@ -77,15 +71,14 @@ def compare_own(
             remedy="bring a trace with block identities, as Mooncake's hash_ids",
         )
     accesses = accesses_of_requests(requests_of(scenario, engine), _block_tokens(scenario))
-    question, own_blocks = _question(scenario, accesses)
+    question = _question(scenario, accesses)
     total = len(question.capacities_blocks) * (len(question.policies) + 1)
 
     def heard(done: int, what: str) -> None:  # noqa: ARG001
         if progress is not None:
             progress(done, total)
 
-    found = compare_policies(scenario.file.name, accesses, question, progress=heard)
-    return OwnComparison(found, question.capacities_blocks.index(own_blocks))
+    return compare_policies(scenario.file.name, accesses, question, progress=heard)
 
 
 def requests_of(scenario: Scenario, engine: str = "fast") -> list[Request]:
@@ -171,19 +164,20 @@ def _block_tokens(scenario: Scenario) -> int:
     return scenario.policy.block_size
 
 
-def _question(scenario: Scenario, accesses: BlockAccesses) -> tuple[CacheQuestion, int]:
-    """Return what is compared, and the blocks of the scenario's own pool."""
-    given, policy = scenario.policy.given, scenario.policy
-    own_tokens = max(1, scenario.num_gpu_blocks - 1) * policy.block_size
-    own = min(MOST_BLOCKS, max(1, own_tokens // accesses.block_tokens))
+def _question(scenario: Scenario, accesses: BlockAccesses) -> CacheQuestion:
+    """Return what is compared: a replica's own pool is one of the sizes."""
+    given, file = scenario.policy.given, scenario.file
+    # One block is the null block, or less than nothing to speak of.
+    tokens = max(1, scenario.num_gpu_blocks - 1) * scenario.policy.block_size
+    pool = GpuPool(file.llm, file.gpu, file.parallelism.tp, tokens)
+    sizes = {*default_capacities(accesses)[::-2], min(MOST_BLOCKS, pool_blocks(pool, accesses))}
     timed = bool(np.ptp(accesses.arrival_s))
-    question = CacheQuestion(
+    return CacheQuestion(
         policies=tuple(name for name in EVICTION if timed or name != "ttl"),
-        # Every second one: a page waits for them.
-        capacities_blocks=tuple(sorted({*default_capacities(accesses)[::-2], own})),
+        capacities_blocks=tuple(sorted(sizes)),
         ttl_s=given.eviction_ttl_s or DEFAULT_TTL_S,
         parity_tokens=attention_parity_tokens(scenario.arch),
-        llm=scenario.file.llm,
+        llm=file.llm,
         token_bytes=kv_bytes_per_token_per_gpu(scenario.arch, given.kv_cache_dtype),
+        pool=pool,
     )
-    return question, own

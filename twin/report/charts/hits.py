@@ -65,19 +65,18 @@ def preemptions_over_time(history: PoolHistory | None) -> Chart:
     return Chart(name, title, spec, rows, alt, caption)
 
 
-def with_pool_marked(chart: Chart, found: CacheComparison, place: int, label: str) -> Chart:
-    """Return a chart of rates over capacity with a rule at one of the capacities.
+def with_pool_marked(chart: Chart, found: CacheComparison, label: str) -> Chart:
+    """Return a chart of rates over capacity with a rule at the size of the GPU's own pool.
 
     Args:
         chart: of `twin.report.charts.cache`.
-        found: what it shows.
-        place: of the capacity in the question.
+        found: what it shows; its question names a pool that is among the sizes.
         label: what stands beside the rule.
     """
-    if not chart.spec:
+    blocks = found.pool_blocks
+    if not chart.spec or blocks not in found.question.capacities_blocks:
         return chart
-    num_bytes = found.capacity_bytes(place)
-    blocks = found.question.capacities_blocks[place]
+    num_bytes = found.capacity_bytes(found.question.capacities_blocks.index(blocks))
     at = float(blocks) if num_bytes is None else rounded(num_bytes / 1e9)
     shown = [row["capacity_blocks"] for row in chart.rows]
     right = blocks * blocks > min(shown) * max(shown)
