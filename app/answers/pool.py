@@ -107,8 +107,8 @@ def _row(own: list[Loss]) -> dict[str, Any]:
         "Prompt (tokens)": request.prompt_tokens,
         "Answer (tokens)": request.output_tokens,
         "Preemptions": len(own),
-        "Computed again (tokens)": sum(loss.recomputed_tokens for loss in own),
-        "GPU time for that (ms)": round(1e3 * sum(loss.recomputed_s for loss in own), 2),
+        "Recomputed (tokens)": sum(loss.recomputed_tokens for loss in own),
+        "GPU time (ms)": round(1e3 * sum(loss.recomputed_s for loss in own), 2),
         "Longest stall (s)": round(max(stalls), 3) if stalls else None,
     }
 

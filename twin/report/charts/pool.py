@@ -155,6 +155,7 @@ def _map_body(width_s: float) -> Spec:
                     "title": None,
                     "symbolType": "square",
                     "symbolOpacity": 1,
+                    "columns": 2,
                     "labelExpr": f"{names} : datum.value",
                 },
             },
