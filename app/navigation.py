@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.pages.capacity import capacity_page
 from app.pages.forecast import forecast_page
 from app.pages.hardware import hardware_page
+from app.pages.memory import memory_page
 from app.pages.search import search_page
 
 
@@ -30,5 +31,6 @@ PAGES: tuple[Page, ...] = (
     Page("Forecast", "", ":material/monitoring:", forecast_page),
     Page("Capacity", "capacity", ":material/inventory_2:", capacity_page),
     Page("Hardware", "hardware", ":material/developer_board:", hardware_page),
+    Page("Memory", "memory", ":material/memory:", memory_page),
     Page("Search", "search", ":material/search_insights:", search_page),
 )

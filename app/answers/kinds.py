@@ -45,6 +45,18 @@ def _size(question: Question, say: Say) -> Answer:
     return sizing(setup, _counting(say, "simulations at most")).as_dict()
 
 
+def _pool(question: Question, say: Say) -> Answer:
+    from app.answers.pool import pool_answer
+
+    return pool_answer(Setup(**question["setup"]), _counting(say, "requests")).as_dict()
+
+
+def _cache(question: Question, say: Say) -> Answer:
+    from app.answers.eviction import eviction_answer
+
+    return eviction_answer(Setup(**question["setup"]), _counting(say, "replays")).as_dict()
+
+
 def _export(question: Question, say: Say) -> Answer:
     from app.answers.exports import exports
 
@@ -58,4 +70,6 @@ KINDS: dict[str, Callable[[Question, Say], Answer]] = {
     "kv_dtype": _kv_dtype,
     "size": _size,
     "export": _export,
+    "pool": _pool,
+    "cache": _cache,
 }

@@ -113,6 +113,7 @@ class LockstepRank(Replica):
     ) -> Generator[Event, None, bool]:
         """Schedule; launch with the peers if that gave tokens; return whether it did."""
         now, host = self._clock.now, self._host
+        self._show_state()
         plan = self.scheduler.schedule()
         ready_s = now + host.launch_s(len(plan.scheduled))
         if ready_s > now:
@@ -127,6 +128,8 @@ class LockstepRank(Replica):
         start_s, duration = yield from self._pass(shape)
         end_s = start_s + duration.seconds
         self._in_flight.append(InFlight(plan, end_s, empty=False))
+        if self.watch is not None:
+            self.watch(self.index, plan)
         self._record(plan, shape, duration, (now, start_s, end_s), steps)
         return True
 

@@ -25,7 +25,7 @@ from twin.engine.rank_balancer import (
     in_flight_floor,
     waiting_weighs_four,
 )
-from twin.engine.replica import PlanWatcher, Replica
+from twin.engine.replica import PlanWatcher, Replica, StateWatcher
 from twin.engine.serving import ServingInstance
 from twin.engine.timers import BatchTimer
 from twin.errors import ServetwinError
@@ -59,7 +59,7 @@ class CoreKind:
         compiled: those that can be are compiled.
         hears: somebody must hear of ends of requests when they happen.
         stride: of steps and gaps one is kept of so many; 0: none.
-        watch: who is shown every plan; goes with cores that aren't fast.
+        watch, look: who is shown every plan, and every state; go with cores that aren't fast.
     """
 
     fast: bool
@@ -67,6 +67,7 @@ class CoreKind:
     hears: bool
     stride: int = 1
     watch: PlanWatcher | None = None
+    look: StateWatcher | None = None
 
 
 def pool_of_scenario(
@@ -93,8 +94,8 @@ def pool_of_scenario(
             replica = _data_parallel(scenario, clock, place, parts, fast=kind.fast)
         for core in replica.engines:
             core.prompt_keys = keys
-            if kind.watch is not None and isinstance(core, Replica):
-                core.watch = kind.watch
+            if isinstance(core, Replica):
+                core.watch, core.look = kind.watch, kind.look
         _put_server_before(replica, scenario, parts[1])
         return replica
 

@@ -42,6 +42,10 @@ _STUCK_ITERATIONS = 10_000
 PlanWatcher = Callable[[int, StepPlan], None]
 """Called with (engine core, plan) of each step that runs tokens, as it is launched."""
 
+StateWatcher = Callable[[int, float, Scheduler], None]
+"""Called with (engine core, now, its scheduler) before anything changes in that: what the scheduler
+shows has stood since the last call."""
+
 
 class Replica:
     """A scheduler, its GPUs and the loop between them.
@@ -79,6 +83,8 @@ class Replica:
         """Who works out prompts' keys; replicas may share it."""
         self.watch: PlanWatcher | None = None
         """Who is shown every plan; only an engine that takes every step shows them all."""
+        self.look: StateWatcher | None = None
+        """Who is shown every state; that goes with an engine that takes every step, too."""
         self._held_tokens = 0
 
     @property
@@ -146,6 +152,7 @@ class Replica:
         if state in self._inbox:
             self._inbox.remove(state)
             self.scheduler.add(state)
+        self._show_state()
         held_tokens = state.num_tokens
         if not self.scheduler.abort(state):
             return False
@@ -154,6 +161,7 @@ class Replica:
 
     def crash(self) -> list[RequestState]:
         """See `ServingInstance.crash`: of steps launched before, only the record stays."""
+        self._show_state()
         lost = [*self.scheduler.reset(), *self._inbox]
         for state in lost:
             state.status, state.finish_reason = Status.FINISHED, "lost"
@@ -247,6 +255,7 @@ class Replica:
         self, now: float, requests: RequestRecorder, steps: StepRecorder
     ) -> tuple[bool, float]:
         """Schedule a step and put it on the GPU; return (it runs tokens, launch time)."""
+        self._show_state()
         plan = self.scheduler.schedule()
         host = self._host
         launched_s = now + host.launch_s(len(plan.scheduled))
@@ -263,6 +272,10 @@ class Replica:
             requests.admit([state for state, _ in plan.admitted], now)
         self._record(plan, shape, duration, (now, start_s, end_s), steps)
         return True, launched_s
+
+    def _show_state(self) -> None:
+        if self.look is not None:
+            self.look(self.index, self._clock.now, self.scheduler)
 
     def _record(
         self,
@@ -297,6 +310,7 @@ class Replica:
 
     def _process(self, plan: StepPlan, requests: RequestRecorder, on_end: OnEnd) -> None:
         now = self._clock.now
+        self._show_state()
         outcome = self.scheduler.update(plan)
         self._held_tokens += len(outcome.delivered)
         for state in outcome.finished:

@@ -16,7 +16,7 @@ from twin.engine.compiled.jit import check_installed, is_installed, is_kept
 from twin.engine.engines import EngineCosts
 from twin.engine.fleet import CoreKind, pool_of_scenario
 from twin.engine.reference import Progress, ReferenceEngine
-from twin.engine.replica import PlanWatcher
+from twin.engine.replica import PlanWatcher, StateWatcher
 from twin.engine.result import PoolFacts, PrefixTotals, RequestTable, SimulationResult
 from twin.engine.routers import ROUTERS
 from twin.engine.serving import ServingCore
@@ -45,6 +45,7 @@ def simulate(
     costs: EngineCosts | None = None,
     engine: str = "fast",
     watch: PlanWatcher | None = None,
+    look: StateWatcher | None = None,
 ) -> SimulationResult:
     """Run a scenario.
 
@@ -54,6 +55,7 @@ def simulate(
         costs: instead of those of the scenario's engine and GPU.
         engine: one of `ENGINES`; their results are the same, bit for bit.
         watch: is shown the plan of every step that runs tokens; `reference` alone takes all.
+        look: is shown every scheduler before it changes; must change nothing itself.
 
     Returns:
         Request and step arrays; equal scenarios give equal bytes.
@@ -63,8 +65,10 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"engine {engine!r} is none of {', '.join(ENGINES)}")
-    if watch is not None and engine != "reference":
-        raise ValueError(f"engine {engine!r} does not take every step; watch goes with reference")
+    if (watch is not None or look is not None) and engine != "reference":
+        raise ValueError(
+            f"engine {engine!r} does not take every step; watch goes with reference, and look too"
+        )
     if engine == "compiled":
         check_installed()
     file, clock = scenario.file, Clock()
@@ -74,7 +78,7 @@ def simulate(
     context = max(pool.scenario.policy.max_model_len for pool in pools)
     source = scenario.workload.source(seed, context)
     clients = _clients(file.clients, source, clock, seed)
-    kind = replace(_cores(engine, clients or source, file), watch=watch)
+    kind = replace(_cores(engine, clients or source, file), watch=watch, look=look)
     spec = file.cluster.router
     loop = ReferenceEngine(
         clock,

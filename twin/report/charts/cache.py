@@ -83,7 +83,7 @@ def _layers(policies: list[str], x_axis: Spec, y_title: str) -> list[Spec]:
             "field": "policy",
             "type": "nominal",
             "scale": {"domain": policies, "range": values},
-            "legend": {"title": None, "symbolSize": 60},
+            "legend": {"title": None, "symbolSize": 60, "columns": 4},
         }
 
     y_axis: Spec = {
