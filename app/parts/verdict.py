@@ -11,5 +11,5 @@ _ICONS = {True: ":material/check_circle:", False: ":material/warning:", None: ":
 
 def verdict_line(found: Forecast) -> None:
     """Say whether the setup meets its objective, how sure that is, and what binds its steps."""
-    st.markdown(f"##### {_ICONS[found.summary['slo_met']]} {verdict(found.summary)}")
+    st.markdown(f"#### {_ICONS[found.summary['slo_met']]} {verdict(found.summary)}")
     st.caption(f"{sure_sentence(found)} {bound_sentence(found.summary)}")
