@@ -54,7 +54,7 @@ def _draw(visitor: Session) -> None:
         st.caption(note)
     if found.command:
         st.caption("The budget on the command line")
-        st.code(found.command, language="bash", wrap_lines=True)
+        st.code(found.command, language=None, wrap_lines=True)
     _tabs(visitor, setup)
 
 
@@ -124,7 +124,7 @@ def _kv_dtype(visitor: Session, setup: Setup) -> None:
     calmly(lambda: _worth(visitor, setup, chosen))
     st.table(dtype_table(dtypes), hide_index=True, border="horizontal", alt="KV dtypes compared")
     st.caption(quality_words(next(dtype for dtype in smaller if dtype.name == chosen)))
-    st.code(_kv_command(visitor, chosen), language="bash", wrap_lines=True)
+    st.code(_kv_command(visitor, chosen), language=None, wrap_lines=True)
 
 
 def _worth(visitor: Session, setup: Setup, dtype: str) -> None:
@@ -166,4 +166,4 @@ def _how_many(visitor: Session, setup: Setup) -> None:
     st.caption(found.error)
     for note in found.notes:
         st.caption(note)
-    st.code(command_line(visitor, command="size"), language="bash", wrap_lines=True)
+    st.code(command_line(visitor, command="size"), language=None, wrap_lines=True)

@@ -67,7 +67,7 @@ def _calibration_line(visitor: Session, state: Calibration) -> None:
 
 def _how_to(visitor: Session) -> None:
     st.caption(f"On that GPU, about ten minutes ({_GUIDE}); the last line forecasts with it:")
-    st.code(measure_commands(command_line(visitor)), language="bash")
+    st.code(measure_commands(command_line(visitor)), language=None)
 
 
 def _running(visitor: Session) -> tuple[bool, float | None]:
@@ -101,7 +101,7 @@ def _kernels(visitor: Session) -> None:
     figure(answer.ratio, key="hardware-ratio")
     st.caption("Held-out error by family, as the profile stores it, over all held-out rows")
     _table(answer.errors, "hardware-errors")
-    st.code(f"twin-calibrate holdout {answer.profile}", language="bash")
+    st.code(f"twin-calibrate holdout {answer.profile}", language=None)
 
 
 def _memory(visitor: Session) -> None:
@@ -122,7 +122,7 @@ def _layout(visitor: Session) -> None:
     st.caption("Attention of one layer in one decode step")
     _table(answer.steps, "hardware-steps")
     _notes(answer.notes)
-    st.code(command_line(visitor, command="memory"), language="bash", wrap_lines=True)
+    st.code(command_line(visitor, command="memory"), language=None, wrap_lines=True)
 
 
 def _collectives(visitor: Session) -> None:
@@ -157,7 +157,7 @@ def _every_gpu() -> list[dict[str, Any]]:
 def _calibrations(visitor: Session) -> None:
     st.caption("Held-out errors are median / P90 in per cent, of rows no table or fit saw.")
     _table(_every_gpu(), "hardware-gpus")
-    st.code("twin gpus", language="bash")
+    st.code("twin gpus", language=None)
     _how_to(visitor)
 
 

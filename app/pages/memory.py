@@ -157,4 +157,4 @@ def _cache_command(visitor: Session, found: EvictionAnswer) -> None:
 
 def _command(command: str, words: str) -> None:
     st.caption(words)
-    st.code(command, language="bash")
+    st.code(command, language=None)

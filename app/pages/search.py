@@ -64,7 +64,7 @@ def _now(visitor: Session, watched: Watched, *, polled: bool) -> None:
     details(found, lambda: deploy(visitor, watched, found))
     if not now.at_work:
         st.caption("The study on the command line")
-        st.code(watched.order.command(), language="bash", wrap_lines=True)
+        st.code(watched.order.command(), language=None, wrap_lines=True)
 
 
 def _watched(visitor: Session) -> Watched | None:

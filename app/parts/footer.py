@@ -18,7 +18,7 @@ def footer(visitor: Session) -> None:
     command, share, save = st.columns([4, 1, 1.3], vertical_alignment="bottom")
     with command:
         st.caption("The same on the command line")
-        st.code(command_line(visitor), language="bash", wrap_lines=True)
+        st.code(command_line(visitor), language=None, wrap_lines=True)
     with share.popover("Share", icon=":material/link:"):
         _share(visitor)
     with save:

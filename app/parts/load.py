@@ -33,4 +33,4 @@ def load_tab(visitor: Session) -> None:
         st.dataframe(rows, hide_index=True, key="load-rows")
     for note in found["notes"]:
         st.caption(note)
-    st.code(command_line(visitor, command="sweep"), language="bash", wrap_lines=True)
+    st.code(command_line(visitor, command="sweep"), language=None, wrap_lines=True)

@@ -18,6 +18,8 @@ _THEME = {
 _HEADINGS = "1.9rem,1.6rem,1.4rem,1.25rem,1.1rem,1rem"
 # Eight cards in two rows: figures with their units have to fit at 1280 px.
 _SIZES = {"theme.metricValueFontSize": "1.6rem", "theme.headingFontSizes": _HEADINGS}
+# Captions are drawn at 60 % of it: on white that has to keep a contrast of 4.5.
+_LIGHT = {"theme.light.textColor": "#000000"}
 _DARK = {
     "theme.dark.backgroundColor": "#0E1117",
     "theme.dark.primaryColor": "#56B4E9",
@@ -52,6 +54,7 @@ def flags(host: str, port: int, base_path: str) -> list[str]:
         **_SERVER,
         **_THEME,
         **_SIZES,
+        **_LIGHT,
         **_DARK,
         "server.address": host,
         "server.port": str(port),

@@ -69,11 +69,17 @@ def residuals(name: str, title: str, predictions: Sequence[Prediction], metric: 
         },
     }
     rule = {
-        "mark": {"type": "rule", "strokeWidth": 1, "color": colour("ink")},
+        "mark": {"type": "rule", "aria": False, "strokeWidth": 1, "color": colour("ink")},
         "encoding": {"y": {"datum": 0}},
     }
     limits = {
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": colour("ink"), "opacity": 0.6},
+        "mark": {
+            "type": "rule",
+            "aria": False,
+            "strokeDash": [4, 4],
+            "color": colour("ink"),
+            "opacity": 0.6,
+        },
         "data": {"values": [{"at": band}, {"at": -band}]},
         "encoding": {"y": {"field": "at", "type": "quantitative"}},
     }

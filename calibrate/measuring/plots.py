@@ -225,7 +225,13 @@ def _levels(
     }
     rules = [
         {
-            "mark": {"type": "rule", "strokeDash": [4, 4], "color": colour("ink"), "opacity": 0.6},
+            "mark": {
+                "type": "rule",
+                "aria": False,
+                "strokeDash": [4, 4],
+                "color": colour("ink"),
+                "opacity": 0.6,
+            },
             "encoding": {"y": {"datum": rounded(level)}},
         }
         for level in limits.values()

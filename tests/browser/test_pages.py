@@ -1,9 +1,16 @@
-"""Every page in a real browser: drawn, silent, labelled, usable when narrow or dark."""
+"""Every page in a real browser: drawn, silent, labelled, accessible, usable when narrow or dark."""
+
+from typing import Any
 
 import pytest
 
 from app.navigation import PAGES
+from tests.browser.conftest import SHOTS
 from tests.browser.visitor import Visitor
+
+axe_playwright = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="axe-core is not installed"
+)
 
 PATHS = [page.path for page in PAGES]
 CHARTS = {path: 0 if path == "search" else 1 for path in PATHS}
@@ -11,27 +18,31 @@ CHARTS = {path: 0 if path == "search" else 1 for path in PATHS}
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_page_is_drawn_without_an_error(visitor: Visitor, path: str) -> None:
+def test_every_page_is_sound_accessible_and_fits_a_narrow_window(
+    visitor: Visitor, path: str
+) -> None:
     visitor.open(path, charts=CHARTS[path])
     visitor.check_sound()
     visitor.shot(path or "forecast")
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_at_800_pixels_nothing_is_cut_off(server, chromium, path: str) -> None:
-    from tests.browser.conftest import SHOTS
-
-    narrow = Visitor(server, chromium, SHOTS, viewport={"width": 800, "height": 900})
-    narrow.open(path, charts=CHARTS[path])
-    wide, seen = narrow.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert not _serious(visitor)
+    visitor.page.set_viewport_size({"width": 800, "height": 900})
+    visitor.page.wait_for_timeout(600)
+    wide, seen = visitor.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert wide <= seen
-    narrow.shot(f"{path or 'forecast'}-800")
-    narrow.leave()
+    visitor.shot(f"{path or 'forecast'}-800")
 
 
-def test_dark_and_reduced_motion(server, chromium) -> None:
-    from tests.browser.conftest import SHOTS
+def _serious(visitor: Visitor) -> dict[str, list[str]]:
+    """Return the serious violations that axe-core finds, with where they are."""
+    found = axe_playwright.Axe().run(visitor.page).response["violations"]
+    return {
+        rule["id"]: [node["html"][:200] for node in rule["nodes"]]
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    }
 
+
+def test_dark_and_reduced_motion(server: str, chromium: Any) -> None:
     dark = Visitor(server, chromium, SHOTS, color_scheme="dark", reduced_motion="reduce")
     dark.open()
     background = dark.page.evaluate(
@@ -39,6 +50,7 @@ def test_dark_and_reduced_motion(server, chromium) -> None:
     )
     assert background == "rgb(14, 17, 23)"
     dark.check_sound()
+    assert not _serious(dark)
     dark.shot("forecast-dark")
     dark.leave()
 

@@ -30,7 +30,7 @@ def deploy(visitor: Session, watched: Watched, found: Findings) -> None:
     st.markdown(found.hardware)
     if found.command:
         st.caption("Ask a GPU, beside the downloaded files:")
-        st.code(found.command, language="bash", wrap_lines=True)
+        st.code(found.command, language=None, wrap_lines=True)
     try:
         _files(visitor, watched)
     except InputError as error:
@@ -71,7 +71,7 @@ def _files(visitor: Session, watched: Watched) -> None:
     for name, text in row["files"].items():
         _file(chosen, name, text)
     st.caption("The same on the command line")
-    st.code(f"twin export search --to {chosen} --out deploy", language="bash")
+    st.code(f"twin export search --to {chosen} --out deploy", language=None)
 
 
 def _file(target: str, name: str, text: str) -> None:

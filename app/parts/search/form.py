@@ -54,7 +54,7 @@ def order_form(visitor: Session) -> None:
         "core each. Uploads are copied to a private folder until the study is deleted."
     )
     st.caption("The study on the command line")
-    st.code(order.command(), language="bash", wrap_lines=True)
+    st.code(order.command(), language=None, wrap_lines=True)
 
 
 def _start(visitor: Session, order: Order) -> None:

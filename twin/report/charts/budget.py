@@ -163,7 +163,13 @@ def _ends(ends: list[Row], names: list[str]) -> Spec:
 def _limit(limit: float, label: str) -> list[Spec]:
     at = {"datum": limit, "type": "quantitative"}
     once: Spec = {"values": [{}]}
-    rule = {"type": "rule", "color": colour("ink"), "strokeDash": _LIMIT_DASH, "strokeWidth": 2}
+    rule = {
+        "type": "rule",
+        "aria": False,
+        "color": colour("ink"),
+        "strokeDash": _LIMIT_DASH,
+        "strokeWidth": 2,
+    }
     text = {"type": "text", "text": label, "align": "right", "baseline": "bottom", "dy": -3}
     return [
         {"data": once, "mark": rule, "encoding": {"x": at}},

@@ -146,7 +146,13 @@ def _mark(mark: ContextMark, place: int) -> list[Spec]:
 
 
 def _rule(encoding: Spec, dash: list[int], role: str) -> Spec:
-    mark = {"type": "rule", "color": colour(role), "strokeDash": dash, "strokeWidth": 1.5}
+    mark = {
+        "type": "rule",
+        "aria": False,
+        "color": colour(role),
+        "strokeDash": dash,
+        "strokeWidth": 1.5,
+    }
     return {"data": {"values": [{}]}, "mark": mark, "encoding": encoding}
 
 

@@ -157,7 +157,13 @@ def _reach_layers(axes: Spec, reaches: Mapping[str, float]) -> list[Spec]:
             for index, (name, at) in enumerate(sorted(reaches.items(), key=lambda pair: pair[1]))
         ]
     }
-    rule: Spec = {"type": "rule", "color": colour("ink"), "strokeDash": SLO_DASH, "opacity": 0.6}
+    rule: Spec = {
+        "type": "rule",
+        "aria": False,
+        "color": colour("ink"),
+        "strokeDash": SLO_DASH,
+        "opacity": 0.6,
+    }
     word: Spec = {
         "type": "text",
         "color": colour("ink"),

@@ -91,7 +91,13 @@ def with_pool_marked(chart: Chart, found: CacheComparison, label: str) -> Chart:
         "y": {"expr": "height - 4"},
         "color": colour("ink"),
     }
-    rule = {"type": "rule", "color": colour("ink"), "strokeDash": _POOL_DASH, "strokeWidth": 1.5}
+    rule = {
+        "type": "rule",
+        "aria": False,
+        "color": colour("ink"),
+        "strokeDash": _POOL_DASH,
+        "strokeWidth": 1.5,
+    }
     layers = [
         {"data": once, "mark": rule, "encoding": {"x": x}},
         {"data": once, "mark": words, "encoding": {"x": x}},
@@ -144,7 +150,12 @@ def _hit_layers(rate: float, time: Spec) -> list[Spec]:
         },
         {
             "data": {"values": [{}]},
-            "mark": {"type": "rule", "color": colour("ink"), "strokeDash": BASELINE_DASH},
+            "mark": {
+                "type": "rule",
+                "aria": False,
+                "color": colour("ink"),
+                "strokeDash": BASELINE_DASH,
+            },
             "encoding": {"y": {"datum": rounded(100 * rate), "type": "quantitative"}},
         },
     ]

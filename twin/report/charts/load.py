@@ -240,7 +240,12 @@ def _knee_layers(at: float, label: str, loads: Sequence[float]) -> list[Spec]:
     return [
         {
             "data": once,
-            "mark": {"type": "rule", "color": colour("ink"), "strokeDash": SLO_DASH[::-1]},
+            "mark": {
+                "type": "rule",
+                "aria": False,
+                "color": colour("ink"),
+                "strokeDash": SLO_DASH[::-1],
+            },
             "encoding": datum,
         },
         {

@@ -83,7 +83,12 @@ def modelled_ratio(name: str, points: Sequence[Compared]) -> Chart:
     x = log_axis("measured_us", _MEASURED, log_domain(min(times), max(times)))
     agree: Spec = {
         "data": {"values": [{}]},
-        "mark": {"type": "rule", "color": colour("ink"), "strokeDash": BASELINE_DASH},
+        "mark": {
+            "type": "rule",
+            "aria": False,
+            "color": colour("ink"),
+            "strokeDash": BASELINE_DASH,
+        },
         "encoding": {"y": {"datum": 1}},
     }
     alt = _sentence(points)

@@ -167,7 +167,13 @@ def slo_layers(
             if not right
             else {"align": "right", "dx": -5, "baseline": "bottom", "y": {"expr": "height - 4"}}
         )
-    rule = {"type": "rule", "color": colour("slo"), "strokeDash": SLO_DASH, "strokeWidth": 1.5}
+    rule = {
+        "type": "rule",
+        "aria": False,
+        "color": colour("slo"),
+        "strokeDash": SLO_DASH,
+        "strokeWidth": 1.5,
+    }
     # A row of its own: with the chart's data, rule and label would be drawn once a row.
     once: Spec = {"values": [{}]}
     return [

@@ -63,8 +63,11 @@ def _gain_layers(rows: list[Row]) -> list[Spec]:
         {"field": name, "type": "quantitative"}
         for name in ("gain_pct", "low_pct", "high_pct", "error_pct")
     ]
-    zero = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": colour("ink")},
-            "encoding": {"x": {"datum": 0, "type": "quantitative"}}}  # fmt: skip
+    zero = {
+        "data": {"values": [{}]},
+        "mark": {"type": "rule", "aria": False, "color": colour("ink")},
+        "encoding": {"x": {"datum": 0, "type": "quantitative"}},
+    }
     return [
         {
             "mark": {"type": "bar", "opacity": 0.25, "color": colour("baseline"), "height": 26},
@@ -72,7 +75,7 @@ def _gain_layers(rows: list[Row]) -> list[Spec]:
         },
         zero,
         {
-            "mark": {"type": "rule", "strokeWidth": 2.5, "color": colour("current")},
+            "mark": {"type": "rule", "aria": False, "strokeWidth": 2.5, "color": colour("current")},
             "encoding": {"y": y, "x": x("low_pct"), "x2": {"field": "high_pct"}},
         },
         {
@@ -165,7 +168,7 @@ def _sensitivity_layers(rows: list[Row], title: str) -> list[Spec]:
     return [
         {
             "data": {"values": [{}]},
-            "mark": {"type": "rule", "color": colour("ink")},
+            "mark": {"type": "rule", "aria": False, "color": colour("ink")},
             "encoding": {"x": {"datum": 0, "type": "quantitative"}},
         },
         {
