@@ -56,6 +56,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.traces
 	$(BIN)/python -m tests.bench.day
 	$(BIN)/python -m tests.bench.search
+	$(BIN)/python -m tests.bench.app
 	$(BIN)/python -m tests.bench.plot
 
 fast: $(VENV)/.run

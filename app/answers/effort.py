@@ -14,13 +14,13 @@ _FIRST_GUESS = {"compiled": 5_000.0, "fast": 900.0}
 
 
 class Pace:
-    """Learns how many requests a second are simulated, scenario by scenario."""
+    """Learns how many CPU seconds a request takes, scenario by scenario."""
 
     def __init__(self) -> None:
         self._seconds_a_request: dict[str, float] = {}
 
     def expected_s(self, key: str, requests: int | None) -> float:
-        """Return the seconds that so many requests are likely to take.
+        """Return the seconds of one core that so many requests are likely to take.
 
         Args:
             key: of the scenario that they are of.
@@ -31,13 +31,14 @@ class Pace:
         guess = 1 / _FIRST_GUESS[quickest_engine()]
         return requests * self._seconds_a_request.get(key, guess)
 
-    def learn(self, key: str, requests: int, seconds: float) -> None:
-        """Remember that so many requests took so many seconds; the slower of two runs counts.
+    def learn(self, key: str, requests: int, cpu_s: float) -> None:
+        """Remember what so many requests took.
 
-        The first run of a process also loads code, so a later one replaces it where it is quicker.
+        The quickest run of a scenario counts: the first one of a process also loads code.
         """
         if requests:
-            self._seconds_a_request[key] = seconds / requests
+            found = cpu_s / requests
+            self._seconds_a_request[key] = min(found, self._seconds_a_request.get(key, found))
 
 
 def expected_requests(scenario: Scenario) -> int | None:

@@ -1,5 +1,6 @@
 """The forecast of a setup: figures, curves and timelines, ready to be drawn."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +36,7 @@ class Forecast:
         gpus: GPUs that were paid for, on average.
         gpu_hours_per_mtok: GPU-hours a million output tokens; None: there were none.
         certainty: how far such forecasts are off.
+        cpu_s: seconds of one core that the simulation took; what loading code took is in it.
     """
 
     summary: dict[str, Any]
@@ -45,6 +47,7 @@ class Forecast:
     gpus: float
     gpu_hours_per_mtok: float | None
     certainty: Certainty
+    cpu_s: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data that `forecast_from` reads."""
@@ -74,10 +77,12 @@ def forecast(setup: Setup, progress: Progress | None = None) -> Forecast:
         InputError: its parts do not go together.
     """
     scenario = setup.scenario()
-    return drawn(scenario, simulate(scenario, progress, engine=quickest_engine()))
+    started_s = time.thread_time()
+    result = simulate(scenario, progress, engine=quickest_engine())
+    return drawn(scenario, result, time.thread_time() - started_s)
 
 
-def drawn(scenario: Scenario, result: SimulationResult) -> Forecast:
+def drawn(scenario: Scenario, result: SimulationResult, cpu_s: float = 0.0) -> Forecast:
     """Return the forecast that a result makes."""
     slo = read_slo(result.inputs.get("slo"))
     latencies, counted = request_latencies(result.requests), measured(result)
@@ -104,4 +109,5 @@ def drawn(scenario: Scenario, result: SimulationResult) -> Forecast:
         gpus=gpu_s / result.simulated_s if result.simulated_s > 0 else 0.0,
         gpu_hours_per_mtok=gpu_s / 3600 / (tokens / 1e6) if tokens else None,
         certainty=certainty_of(scenario),
+        cpu_s=cpu_s,
     )

@@ -1,6 +1,5 @@
 """Answers on a page: at once where that is quick, else from a process that can be watched."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,9 +40,7 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
     pace_key = setup.without_changes().digest()
     if visitor.pace.expected_s(pace_key, requests) <= AT_ONCE_S:
         _end_job(visitor, f"forecast {role}")
-        started_s = time.perf_counter()
         found = forecast(setup)
-        visitor.pace.learn(pace_key, found.summary["requests"], time.perf_counter() - started_s)
         _keep(visitor, setup, found)
         return found
     answer = answered(visitor, "forecast", digest, {"setup": setup.as_dict()}, role=role)
@@ -56,6 +53,8 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
 
 def _keep(visitor: Session, setup: Setup, found: Forecast) -> None:
     visitor.shelf.put(setup.digest(), found)
+    pace_key = setup.without_changes().digest()
+    visitor.pace.learn(pace_key, found.summary["requests"], found.cpu_s)
     if not setup.own:
         SHARED.put(setup.digest(), found)
 

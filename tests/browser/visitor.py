@@ -44,7 +44,8 @@ class Visitor:
 
     def settle(self, *, charts: int = 1) -> "Visitor":
         """Wait until the app stands still and so many charts are drawn."""
-        self.page.wait_for_selector("[data-testid=stApp]")
+        # The footer is drawn last.
+        self.page.get_by_text("The same on the command line").last.wait_for()
         if charts:
             self.page.locator(f"{CHART} canvas, {CHART} svg.marks").nth(charts - 1).wait_for()
         self.still()

@@ -64,7 +64,7 @@ def table(rows: Table) -> None:
 def _best(found: Findings) -> None:
     rows = found.tables.get("best")
     if rows is None:
-        st.caption("No trial but the default keeps every limit yet.")
+        st.caption("No changed policy keeps every limit so far.")
         return
     st.caption("On the traffic of the trials, where the best of many look better than they are.")
     table(rows)

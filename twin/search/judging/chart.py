@@ -19,6 +19,9 @@ _LOG_FROM = 20
 _LEAST_SPAN = 10 * TIE
 """Relative: a linear axis never spans less, so that what counts as equally good looks so."""
 
+_FEW = 60
+"""Marks up to which they hardly hide one another."""
+
 _STAR = (
     "M0,-1L0.2245,-0.309L0.9511,-0.309L0.3633,0.118L0.5878,0.809"
     "L0,0.382L-0.5878,0.809L-0.3633,0.118L-0.9511,-0.309L-0.2245,-0.309Z"
@@ -92,7 +95,7 @@ def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) 
     for kind in kinds:
         layer: Spec = {
             "transform": [{"filter": f"datum.kind === '{kind}'"}],
-            "mark": {"type": "point", "filled": True, **size_of(kind)},
+            "mark": {"type": "point", "filled": True, **size_of(kind, len(rows))},
             "encoding": {"x": x, "y": y, **looks_of(kinds), "tooltip": tooltip},
         }
         if kind == FOUND and found is not None:
@@ -101,9 +104,11 @@ def _layers(report: SearchReport, rows: list[Row], objectives: list[Objective]) 
     return layers
 
 
-def size_of(kind: str) -> Spec:
-    """Return how large and opaque marks of a kind are."""
+def size_of(kind: str, of: int) -> Spec:
+    """Return how large and opaque marks of a kind are, `of` so many; few are never faint."""
     _, _, opacity, size = MARKS[kind]
+    if of <= _FEW:
+        return {"size": max(size, 50), "opacity": 1.0}
     return {"size": size, "opacity": opacity}
 
 
@@ -112,7 +117,9 @@ def looks_of(kinds: list[str]) -> Spec:
 
     def channel(values: list[Any]) -> Spec:
         scale = {"domain": kinds, "range": values}
-        legend = {"title": None, "symbolOpacity": 1, "symbolSize": 90}
+        # Two columns fit a chart of half a page; one row of five kinds would be cut off.
+        columns = 2 if len(kinds) > 3 else 3
+        legend = {"title": None, "symbolOpacity": 1, "symbolSize": 90, "columns": columns}
         return {"field": "kind", "type": "nominal", "scale": scale, "legend": legend}
 
     return {

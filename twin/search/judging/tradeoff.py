@@ -37,7 +37,7 @@ def tradeoff_chart(report: SearchReport) -> Chart | None:
         return None
     slo = read_slo(report.problem.file.slo)
     rows = _rows(report, objective, slo)
-    title = f"{capitalised(objective.title)} against time to first token"
+    title = f"{capitalised(objective.title)} against TTFT"
     if not rows:
         return Chart("tradeoff", title, {}, [], "No trial has ended that could be shown.")
     unit, factor = latency_unit(max(row["ttft_s"] for row in rows))
@@ -132,7 +132,7 @@ def _points(
     return [
         {
             "transform": [{"filter": f"datum.kind === '{kind}'"}],
-            "mark": {"type": "point", "filled": True, **size_of(kind)},
+            "mark": {"type": "point", "filled": True, **size_of(kind, len(rows))},
             "encoding": {"x": x, "y": y, **looks_of(kinds), "tooltip": tooltip},
         }
         for kind in kinds

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from app.serving.server import SCRIPT
 from app.serving.settings import flags
 from app.serving.start import address_line, command_of
 from twin.errors import InputError
@@ -57,3 +58,9 @@ def test_a_port_in_use_is_refused() -> None:
 def test_who_can_reach_it_is_told() -> None:
     assert address_line("127.0.0.1", 8501, "") == "servetwin: http://localhost:8501/"
     assert "no password" in address_line("0.0.0.0", 8501, "x")
+
+
+def test_the_script_stands_apart_from_the_pages() -> None:
+    """Streamlit takes files in `pages` beside it for scripts: a link to a page drew nothing."""
+    assert SCRIPT.is_file()
+    assert not (SCRIPT.parent / "pages").exists()
