@@ -52,3 +52,28 @@ def test_what_breaks_first_is_answered(visitor: Visitor) -> None:
         visitor.settle(charts=1)
         visitor.check_sound()
         visitor.shot(f"forecast-{tab.lower().replace(' ', '-')}")
+
+
+def test_what_preemptions_cost_is_answered(visitor: Visitor) -> None:
+    visitor.open("memory?requests=300&llm=qwen3-32b&len=8192", charts=2)
+    visitor.page.get_by_text("of recomputation").first.wait_for(timeout=120_000)
+    visitor.settle(charts=2)
+    visitor.check_sound()
+    visitor.shot("memory-pool")
+    before = visitor.labels()
+    visitor.choose("tp", "2")
+    visitor.page.get_by_text("no request is preempted").first.wait_for(timeout=120_000)
+    visitor.settle(charts=2)
+    visitor.page.wait_for_function(
+        "before => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')]"
+        ".some(chart => !before.includes(chart.getAttribute('aria-label')))",
+        arg=before,
+        timeout=120_000,
+    )
+    visitor.page.get_by_role("tab", name="Hits and preemptions").click()
+    visitor.page.get_by_text("No request was preempted.").wait_for()
+    visitor.page.get_by_role("tab", name="Eviction policies").click()
+    visitor.page.get_by_text("With this pool (").wait_for(timeout=120_000)
+    visitor.settle(charts=2)
+    visitor.check_sound()
+    visitor.shot("memory-eviction")
