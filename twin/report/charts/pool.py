@@ -122,8 +122,23 @@ def _cells(history: PoolHistory) -> list[Row]:
     return rows
 
 
-def _map_body(width_s: float) -> Spec:
+def _map_colour() -> Spec:
     names = " : ".join(f"datum.value == '{kind}' ? '{words}'" for kind, words in WORDS.items())
+    return {
+        "field": "mostly",
+        "type": "nominal",
+        "scale": {"domain": list(WORDS), "range": [colour(_ROLES[kind]) for kind in WORDS]},
+        "legend": {
+            "title": None,
+            "symbolType": "square",
+            "symbolOpacity": 1,
+            "columns": 2,
+            "labelExpr": f"{names} : datum.value",
+        },
+    }
+
+
+def _map_body(width_s: float) -> Spec:
     return {
         "transform": [
             {"calculate": f"datum.t_s + {width_s}", "as": "t_end_s"},
@@ -144,21 +159,7 @@ def _map_body(width_s: float) -> Spec:
                 "axis": {"title": "KV block (number)", "grid": False, "format": ",d"},
             },
             "y2": {"field": "block_end"},
-            "color": {
-                "field": "mostly",
-                "type": "nominal",
-                "scale": {
-                    "domain": list(WORDS),
-                    "range": [colour(_ROLES[kind]) for kind in WORDS],
-                },
-                "legend": {
-                    "title": None,
-                    "symbolType": "square",
-                    "symbolOpacity": 1,
-                    "columns": 2,
-                    "labelExpr": f"{names} : datum.value",
-                },
-            },
+            "color": _map_colour(),
             "opacity": {
                 "field": "share",
                 "type": "quantitative",

@@ -108,9 +108,7 @@ def pool_history(
     known = simulate(scenario, costs=costs, engine=engine)
     if not len(known.steps):
         return None
-    core = _busiest(known)
-    start_s, end_s = float(known.steps.scheduled_s.min()), float(known.steps.end_s.max())
-    edges_s = np.linspace(start_s, end_s, MOST_INTERVALS + 1)
+    core, edges_s = _busiest(known), _edges_s(known)
     samples, again = PoolSamples(edges_s.tolist(), core, MOST_ROWS), Recomputation()
     result = simulate(scenario, progress, costs, "reference", watch=again, look=samples)
     samples.finish()
@@ -135,6 +133,11 @@ def pool_history(
 def _recording_all(scenario: Scenario) -> Scenario:
     """Steps are told apart by their number, so all have to be there."""
     return replace(scenario, file=scenario.file.model_copy(update={"recording": RecordingSpec()}))
+
+
+def _edges_s(result: SimulationResult) -> NDArray[np.float64]:
+    steps = result.steps
+    return np.linspace(steps.scheduled_s.min(), steps.end_s.max(), MOST_INTERVALS + 1)
 
 
 def _busiest(result: SimulationResult) -> int:
