@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,10 @@ class Job:
             code = self._process.poll()
             return f"the process that worked on it ended (code {code}) without an answer"
 
+    def clear(self) -> None:
+        """Delete the folder of a job that has ended."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def cancel(self) -> None:
         """End it; what it has not written down is lost."""
         if self.running:
@@ -99,6 +104,7 @@ class Job:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self.clear()
 
 
 def environment() -> dict[str, str]:

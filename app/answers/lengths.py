@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.answers.sampled import MOST, first_of
 from twin.errors import InputError
 from twin.request import Request, SegmentContent
 from twin.workload.build import LoadedWorkload
-
-MOST = 200_000
-"""Requests that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Lengths:
         prompt, output: tokens, by request.
         shared: leading tokens of each prompt that an earlier request held too; at most all but
             one, since engines compute the last one.
-        cut: whether there were more than `MOST`.
+        cut: whether there are more than were looked at.
     """
 
     prompt: NDArray[np.int64]
@@ -62,9 +60,11 @@ def lengths_of(workload: LoadedWorkload, seed: int, max_model_len: int) -> Lengt
         InputError: nothing arrives, or nothing that the engine takes.
     """
     rows: list[tuple[int, int, int]] = []
+    shortened, drawn = first_of(workload), 0
     seen: dict[int, int] = {}
     cut = False
-    for request in _all(workload, seed, max_model_len):
+    for request in _all(shortened, seed, max_model_len):
+        drawn += 1
         prompt = request.prompt_tokens
         if prompt >= max_model_len:
             continue
@@ -78,7 +78,7 @@ def lengths_of(workload: LoadedWorkload, seed: int, max_model_len: int) -> Lengt
             f"no prompt is shorter than {max_model_len} tokens", remedy="raise policy.max_model_len"
         )
     prompts, outputs, shared = np.array(rows, dtype=np.int64).T
-    return Lengths(prompts, outputs, shared, cut)
+    return Lengths(prompts, outputs, shared, cut or (shortened is not workload and drawn >= MOST))
 
 
 def _all(workload: LoadedWorkload, seed: int, max_model_len: int) -> Iterator[Request]:

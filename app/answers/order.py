@@ -215,7 +215,7 @@ def read_order(folder: Path) -> Order:
         wanted["objectives"] = tuple(wanted["objectives"])
         wanted["knobs"] = None if wanted["knobs"] is None else tuple(wanted["knobs"])
         return Order(Setup(**setup), Wanted(**wanted))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError("cannot be read", where="this study", remedy="start another one") from None
 
 

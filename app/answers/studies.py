@@ -204,11 +204,15 @@ def new_study(order: Order) -> Study:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
+        order.write(path)
+    except InputError:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
     except OSError as error:
+        shutil.rmtree(path, ignore_errors=True)
         raise InputError(
             f"studies cannot be kept: {error.strerror}", remedy=f"set {HOME} to a writable folder"
         ) from None
-    order.write(path)
     return Study(study_id, path)
 
 

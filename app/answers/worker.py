@@ -2,7 +2,9 @@
 
 import json
 import os
+import resource
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +15,15 @@ from app.answers.kinds import KINDS, Say
 from twin.errors import InputError, ServetwinError
 from twin.files import write_text
 
-_EVERY_S = 0.2
+_EVERY_S, _WATCH_S = 0.2, 1.0
+_LEAST_BYTES = 4 * 2**30
+"""Memory that a question may take in any case; else it is half of the machine's."""
 
 
 def main(folder: Path) -> int:
     """Answer the question in a folder; return the exit code."""
+    _bound_memory()
+    _end_with_server(folder)
     asked = json.loads((folder / QUESTION).read_text())
     with suppress(InputError):  # the folder is gone: so is the visitor, and nobody will read it
         return _answered(asked, folder)
@@ -37,9 +43,33 @@ def _answered(asked: dict[str, Any], folder: Path) -> int:
     return 0
 
 
+def _bound_memory() -> None:
+    """Let a question that asks for too much fail alone, before the machine runs out of memory."""
+    every = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = max(_LEAST_BYTES, every // 2)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or hard > most:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _end_with_server(folder: Path) -> None:
+    """End this process when its server or its visitor is gone: nobody will read an answer.
+
+    A callback would not do: some questions think long before they say anything.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent and folder.is_dir():
+            time.sleep(_WATCH_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _sayer(folder: Path) -> Say:
     """Return a callback that writes down how far the work is, a few times a second."""
-    parent, last_s = os.getppid(), 0.0
+    last_s = 0.0
 
     def say(done: int, total: int | None, what: str) -> None:
         nonlocal last_s
@@ -47,8 +77,6 @@ def _sayer(folder: Path) -> Say:
         if now_s - last_s < _EVERY_S:
             return
         last_s = now_s
-        if os.getppid() != parent:  # the server is gone: nobody will read an answer
-            sys.exit(1)
         said = {"done": done, "total": total, "what": what}
         write_text(folder / PROGRESS, json.dumps(said))
 

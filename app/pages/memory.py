@@ -20,6 +20,7 @@ from app.parts.cards import cards
 from app.parts.figure import figure
 from app.parts.footer import command_line
 from app.parts.results import answered, calmly, forecast_of
+from app.parts.words import plain
 from app.state.session import Session, session
 from twin.errors import InputError
 
@@ -56,7 +57,7 @@ def _draw(visitor: Session) -> None:
     try:
         found = _pool(visitor, setup)
     except InputError as error:  # what the forecast says stays true
-        st.warning(str(error), icon=":material/rule:")
+        st.warning(plain(str(error)), icon=":material/rule:")
         found = None
     with top:
         _head(visitor, current, before, found)

@@ -3,14 +3,16 @@
 import streamlit as st
 
 from app.answers.order import TRIALS, told
-from app.answers.studies import find_study
+from app.answers.studies import Study, find_study
 from app.answers.study import Watched
 from app.parts.results import calmly
 from app.parts.search.bar import actions, state_bar
 from app.parts.search.deploying import deploy
 from app.parts.search.findings import details, first_charts, verdict
 from app.parts.search.form import order_form
+from app.parts.words import plain
 from app.state.session import Session, session
+from twin.errors import InputError
 
 _POLL_S = 2.0
 
@@ -57,7 +59,7 @@ def _now(visitor: Session, watched: Watched, *, polled: bool) -> None:
     verdict(found)
     same = watched.order.setup.digest() == visitor.setup().digest()
     elsewhere = "" if same else " The sidebar shows another setup."
-    st.caption(f"Study of {told(watched.order.setup)}.{elsewhere}")
+    st.caption(f"Study of {plain(told(watched.order.setup))}.{elsewhere}")
     state_bar(now)
     actions(visitor, watched, now)
     first_charts(found, now)
@@ -88,11 +90,18 @@ def _watched(visitor: Session) -> Watched | None:
     return None
 
 
+def _name(study: Study) -> str:
+    try:
+        return told(study.order.setup)
+    except InputError as error:
+        return str(error)
+
+
 def _choose(visitor: Session) -> None:
     """Let a visitor with several studies choose; nobody else's are ever listed."""
     known = [one for one in map(find_study, visitor.studies) if one is not None]
     known.sort(key=lambda one: one.launch.started_s if one.launch else 0.0)
-    names = {one.id: told(one.order.setup) for one in known}
+    names = {one.id: _name(one) for one in known}
     ids = list(names)
     chosen = st.selectbox(
         "Your studies",

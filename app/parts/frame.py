@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.parts.footer import footer
 from app.parts.sidebar import sidebar
+from app.parts.words import plain
 from app.state.link import query
 from app.state.session import session
 
@@ -15,7 +16,7 @@ def framed(page: Callable[[], None]) -> None:
     visitor = session()
     sidebar(visitor)
     for sentence in visitor.told:
-        st.warning(sentence, icon=":material/info:")
+        st.warning(plain(sentence), icon=":material/info:")
     digest = visitor.setup().digest()
     if visitor.link_digest and not digest.startswith(visitor.link_digest):
         st.caption("Made with another version: figures may differ from those the link was made of.")

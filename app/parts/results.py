@@ -1,15 +1,17 @@
 """Answers on a page: at once where that is quick, else from a process that can be watched."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
-from app.answers.effort import AT_ONCE_S, expected_requests
+from app.answers.effort import AT_ONCE_S, GIVE_UP_S, expected_requests
 from app.answers.forecast import Forecast, forecast, forecast_from
 from app.answers.job import Job
 from app.answers.kept import SHARED
 from app.answers.setup import Setup
+from app.parts.words import plain
 from app.state.session import Session
 from twin.errors import InputError
 from twin.report.numbers import count
@@ -38,17 +40,42 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
     scenario = setup.scenario()
     requests = expected_requests(scenario)
     pace_key = setup.without_changes().digest()
-    if visitor.pace.expected_s(pace_key, requests) <= AT_ONCE_S:
+    quick = visitor.pace.expected_s(pace_key, requests) <= AT_ONCE_S
+    if quick and not visitor.pace.is_slow(digest):
         _end_job(visitor, f"forecast {role}")
-        found = forecast(setup)
-        _keep(visitor, setup, found)
-        return found
+        try:
+            found = forecast(setup, _impatient())
+        except _TooLongError:
+            visitor.pace.give_up(digest)
+        else:
+            _keep(visitor, setup, found)
+            return found
     answer = answered(visitor, "forecast", digest, {"setup": setup.as_dict()}, role=role)
     if answer is None:
         return None
     found = forecast_from(answer)
     _keep(visitor, setup, found)
     return found
+
+
+class _TooLongError(Exception):
+    """A simulation in the page's own process takes longer than was thought."""
+
+
+def _impatient() -> Callable[[int, int | None], None]:
+    """Return a progress callback that ends a simulation which holds up its page for too long.
+
+    How many requests there are does not tell how long one takes: a small token budget or long
+    answers make the same number a thousand times slower.
+    """
+    started_s = time.monotonic()
+
+    def progress(done: int, total: int | None) -> None:
+        del done, total
+        if time.monotonic() - started_s > GIVE_UP_S:
+            raise _TooLongError
+
+    return progress
 
 
 def _keep(visitor: Session, setup: Setup, found: Forecast) -> None:
@@ -97,7 +124,9 @@ def answered(
         answer = job.answer()
         if answer is None:
             visitor.refused[key] = job.problem()
+            job.clear()
             raise InputError(visitor.refused[key])
+        job.clear()
         visitor.shelf.put(key, answer)
         return answer
     _watched(visitor, slot, key)
@@ -106,7 +135,7 @@ def answered(
 
 def _refused(visitor: Session, key: str) -> None:
     left, right = st.columns([5, 1], vertical_alignment="center")
-    left.info(visitor.refused[key], icon=":material/pause_circle:")
+    left.info(plain(visitor.refused[key]), icon=":material/pause_circle:")
     if right.button("Ask again", key=f"again-{key[:40]}"):
         del visitor.refused[key]
         st.rerun()
@@ -152,4 +181,4 @@ def calmly(draw: Callable[[], None]) -> None:
     try:
         draw()
     except InputError as error:
-        st.warning(str(error), icon=":material/rule:")
+        st.warning(plain(str(error)), icon=":material/rule:")

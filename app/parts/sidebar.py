@@ -8,7 +8,7 @@ from app.knobs.values import shown
 from app.parts.standing import Standing, standing
 from app.parts.uploading import uploading
 from app.parts.widget import turned, widget_key
-from app.state.link import MOST_USD
+from app.state.link import LEAST_USD, MOST_USD
 from app.state.session import Session
 from app.state.view import UPLOADED, View
 from twin.load.examples import example_names
@@ -77,7 +77,7 @@ def _price(visitor: Session) -> float | None:
         st.session_state[key] = visitor.view.usd_per_gpu_hour
     value = st.number_input(
         "price ($/GPU-hour)",
-        min_value=0.01,
+        min_value=LEAST_USD,
         max_value=MOST_USD,
         value=None,
         step=0.1,

@@ -1,16 +1,31 @@
 """Uploads in the sidebar: what was brought, and why something was not taken."""
 
+from dataclasses import replace
+
 import streamlit as st
 
+from app.parts.words import plain
 from app.state.session import Session
-from app.state.uploads import SMALL_MB, TAKERS, TRACE_MB
+from app.state.uploads import SCENARIO_KB, SMALL_MB, TAKERS, TRACE_MB, Upload
 from app.state.view import FIRST, UPLOADED, View
 from twin.errors import InputError
 
+_TRACE = "requests with times and lengths"
+_SCENARIO = "a scenario file, as Download gives it"
 _KINDS: dict[str, tuple[str, list[str], int, str]] = {
-    "trace": ("Trace", ["csv", "json", "jsonl"], TRACE_MB, "requests with times and lengths"),
-    "scenario": ("Scenario", ["yaml", "yml"], SMALL_MB, "a scenario file, as Download gives it"),
-    "model": ("Model", ["json"], SMALL_MB, "a Hugging Face config.json"),
+    "trace": (
+        f"Trace (at most {TRACE_MB} MB)",
+        ["csv", "json", "jsonl"],
+        TRACE_MB,
+        _TRACE,
+    ),
+    "scenario": (
+        f"Scenario (at most {SCENARIO_KB} kB)",
+        ["yaml", "yml"],
+        SMALL_MB,
+        _SCENARIO,
+    ),
+    "model": (f"Model (at most {SMALL_MB} MB)", ["json"], SMALL_MB, "a Hugging Face config.json"),
 }
 
 
@@ -25,7 +40,7 @@ def uploading(visitor: Session) -> None:
 def _one(visitor: Session, kind: str, title: str, rules: tuple[list[str], int, str]) -> None:
     types, most_mb, about = rules
     brought = st.file_uploader(
-        f"{title} (at most {most_mb} MB)",
+        title,
         type=types,
         key=f"upload-{kind}",
         help=about,
@@ -54,15 +69,15 @@ def _one(visitor: Session, kind: str, title: str, rules: tuple[list[str], int, s
 def _tell(visitor: Session, kind: str) -> None:
     problem = st.session_state.get(f"problem-{kind}")
     if problem:
-        st.error(f"Not taken: {problem}", icon=":material/block:")
+        st.error(f"Not taken: {plain(problem)}", icon=":material/block:")
     taken = getattr(visitor.uploads, kind)
     if taken is not None and taken.about:
-        st.caption(f"{taken.name}: {taken.about}")
+        st.caption(plain(f"{taken.name}: {taken.about}"))
 
 
-def _put(visitor: Session, kind: str, taken: object) -> None:
+def _put(visitor: Session, kind: str, taken: Upload | None) -> None:
     before = getattr(visitor.uploads, kind)
-    setattr(visitor.uploads, kind, taken)
+    visitor.uploads.put(kind, taken)
     if before is None and taken is None:
         return
     if kind == "scenario":
@@ -71,5 +86,11 @@ def _put(visitor: Session, kind: str, taken: object) -> None:
         return
     # Knobs of the load or the network that it replaces mean nothing any more.
     gone = "workload." if kind == "trace" else "llm"
-    kept = {key: v for key, v in visitor.view.changes.items() if not key.startswith(gone)}
-    visitor.show(View(visitor.view.scenario, kept))
+    if visitor.baseline is not None:
+        visitor.baseline = _without(visitor.baseline, gone)
+    visitor.show(_without(visitor.view, gone))
+
+
+def _without(view: View, gone: str) -> View:
+    kept = {key: value for key, value in view.changes.items() if not key.startswith(gone)}
+    return replace(view, changes=kept)

@@ -5,6 +5,7 @@ import streamlit as st
 from app.knobs.knob import Knob, Value
 from app.knobs.values import options_of, parsed, shown
 from app.parts.standing import Standing
+from app.parts.words import plain
 from app.state.session import Session
 from twin.errors import InputError
 
@@ -23,18 +24,18 @@ def turned(knob: Knob, now: Standing, visitor: Session) -> Value:
     if knob.kind == "flag":
         return bool(st.toggle(title, key=key, help=knob.about))
     if knob.kind == "number":
-        return _number(knob, title, key)
+        return _number(knob, title, key, now)
     return _choice(knob, title, key, now)
 
 
-def _number(knob: Knob, title: str, key: str) -> Value:
+def _number(knob: Knob, title: str, key: str, now: Standing) -> Value:
     current = st.session_state[key]
     if current is not None:
         st.session_state[key] = float(current)
     step = 0.1 if current is None or current < 5 else 1.0
     value = st.number_input(
         title,
-        min_value=knob.low or None,
+        min_value=_least(knob, current, now.base(knob)),
         value=None,
         step=0.01 if current is not None and current < 0.2 else step,
         format="%g",
@@ -43,6 +44,12 @@ def _number(knob: Knob, title: str, key: str) -> Value:
         placeholder="not asked",
     )
     return None if value is None else float(value)
+
+
+def _least(knob: Knob, *standing: Value) -> float | None:
+    """Return the least number to offer: a scenario or a link may stand below the knob's own."""
+    at = [float(value) for value in standing if isinstance(value, (int, float))]
+    return min(knob.low, *at) if knob.low and at else knob.low or None
 
 
 def _choice(knob: Knob, title: str, key: str, now: Standing) -> Value:
@@ -65,5 +72,5 @@ def _typed(knob: Knob, text: str, base: Value) -> Value:
     try:
         return parsed(knob, text)
     except InputError as error:
-        st.caption(f"▲ {error}")
+        st.caption(f"▲ {plain(str(error))}")
         return base

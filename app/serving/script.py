@@ -17,26 +17,12 @@ _ICON = Path(__file__).resolve().parent.parent / "assets" / "icon.png"
 _LOG = logging.getLogger("servetwin.app")
 
 
-def _calm(page: Page) -> Callable[[], None]:
-    """Return the page's function; whatever goes wrong in it is one line, and the app goes on."""
-
-    def draw() -> None:
-        try:
-            framed(page.draw)
-        except Exception as error:
-            _LOG.exception("page %s failed", page.title)
-            st.error(
-                f"Something went wrong on this page ({type(error).__name__}). Other pages and "
-                "your settings are unharmed; change a knob or reload.",
-                icon=":material/error:",
-            )
-
-    draw.__name__ = page.title.lower()
-    return draw
-
-
 def main() -> None:
-    """Draw the page that the address names."""
+    """Draw the page that the address names, within what all pages share.
+
+    The sidebar is drawn here and not by the page: widgets of a page, and what was uploaded with
+    them, are forgotten when another page is opened.
+    """
     st.set_page_config(page_title="servetwin", page_icon=str(_ICON), layout="wide")
     pages = [
         st.Page(
@@ -48,7 +34,31 @@ def main() -> None:
         )
         for page in PAGES
     ]
-    st.navigation(pages, position="top").run()
+    chosen = st.navigation(pages, position="top")
+    _calmly("frame", lambda: framed(chosen.run))
+
+
+def _calm(page: Page) -> Callable[[], None]:
+    """Return the page's function."""
+
+    def draw() -> None:
+        _calmly(page.title, page.draw)
+
+    draw.__name__ = page.title.lower()
+    return draw
+
+
+def _calmly(what: str, draw: Callable[[], None]) -> None:
+    """Draw something; whatever goes wrong in it is one line, and the app goes on."""
+    try:
+        draw()
+    except Exception as error:
+        _LOG.exception("%s failed", what)
+        st.error(
+            f"Something went wrong on this page ({type(error).__name__}). Other pages and "
+            "your settings are unharmed; change a knob or reload.",
+            icon=":material/error:",
+        )
 
 
 main()

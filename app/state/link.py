@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from app.answers.deployment import problem_but_for_room
 from app.answers.setup import Setup
@@ -22,8 +23,13 @@ STUDY = "study"
 """Key of the id of a study: whoever has it may watch and stop that study."""
 
 _OWN_KEYS = ("v", "h", "s", "price", STUDY)
-MOST_USD = 1_000.0
-"""Highest price of a GPU-hour that makes sense here."""
+LEAST_USD, MOST_USD = 0.01, 1_000.0
+"""Prices of a GPU-hour that make sense here."""
+
+MOST_TOLD = 5
+"""Sentences about one link; further ones are counted."""
+_MOST_KEYS = 200
+"""Of a link that are looked at: all knobs of a view and its baseline are far fewer."""
 
 DIGITS = 10
 """Of a scenario's digest that a link carries."""
@@ -76,6 +82,7 @@ def _written(view: View, prefix: str) -> dict[str, str]:
 def linked(parameters: Mapping[str, str]) -> Linked:
     """Return what a link's parameters ask for; whatever cannot be used is left out and told."""
     ignored: list[str] = []
+    parameters = dict(islice(parameters.items(), _MOST_KEYS))
     if parameters.get("v", VERSION) != VERSION:
         ignored.append("This link was made for another version of the app; what fits is shown.")
     view = _view(parameters, "", ignored)
@@ -85,7 +92,14 @@ def linked(parameters: Mapping[str, str]) -> Linked:
     if study and not is_id(study):
         ignored.append("Ignored study: it is no study's id.")
         study = ""
-    return Linked(view, baseline, tuple(ignored), parameters.get("h", ""), study)
+    return Linked(view, baseline, _few(ignored), parameters.get("h", ""), study)
+
+
+def _few(ignored: list[str]) -> tuple[str, ...]:
+    more = len(ignored) - MOST_TOLD
+    if more <= 0:
+        return tuple(ignored)
+    return (*ignored[:MOST_TOLD], f"Ignored {more} more of this link.")
 
 
 def _view(parameters: Mapping[str, str], prefix: str, ignored: list[str]) -> View:
@@ -116,7 +130,7 @@ def _price(parameters: Mapping[str, str], ignored: list[str]) -> float | None:
         price = float(text)
     except ValueError:
         price = math.nan
-    if not 0 < price <= MOST_USD:
+    if not LEAST_USD <= price <= MOST_USD:
         ignored.append(f"Ignored price={text[:40]}: write dollars a GPU-hour, for example 2.5")
         return None
     return price
@@ -142,7 +156,7 @@ def _valid(scenario: str, changes: Mapping[str, Value], ignored: list[str]) -> d
     for key, value in changes.items():
         problem = problem_but_for_room(Setup(scenario, None, {**kept, key: value}))
         if problem:
-            ignored.append(f"Ignored {BY_KEY[key].short}={written(value)}: {problem}")
+            ignored.append(f"Ignored {BY_KEY[key].short}={written(value)[:40]}: {problem[:400]}")
         else:
             kept[key] = value
     return kept

@@ -5,7 +5,8 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ from twin.load.paths import names_a_file
 
 TRACE_MB, SMALL_MB = 64, 1
 """Largest trace, and largest scenario or model, in 10^6 bytes."""
+SCENARIO_KB = 100
+"""Largest scenario in 10^3 bytes: reading YAML with care takes some 20 s a megabyte."""
+
+
+_MODEL = "uploaded-model"
+"""What a network of a visitor's own is called: a bare `config.json` takes its folder's name."""
 
 
 class Folder:
@@ -29,6 +36,15 @@ class Folder:
     def fresh(self, name: str) -> Path:
         """Return a new empty folder in it."""
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.path))
+
+    @contextmanager
+    def passing(self, name: str) -> Iterator[Path]:
+        """Yield a new empty folder in it that goes at the end."""
+        path = self.fresh(name)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,19 @@ class Uploads:
         parts = {"workload.path": self.trace, "llm": self.model}
         return {key: upload.path for key, upload in parts.items() if upload is not None}
 
+    def put(self, kind: str, taken: Upload | None) -> None:
+        """Keep an upload, or none, and delete the file of the one it replaces.
+
+        Args:
+            kind: of `TAKERS`.
+            taken: the new one.
+        """
+        before: Upload | None = getattr(self, kind)
+        setattr(self, kind, taken)
+        if before is not None and before.path:
+            own = Path(before.path).relative_to(self.folder.path).parts[0]
+            shutil.rmtree(self.folder.path / own, ignore_errors=True)
+
     def digests(self) -> dict[str, str]:
         """Return the digests of their contents, by key."""
         parts = {"workload.path": self.trace, "llm": self.model}
@@ -77,7 +106,7 @@ def take_scenario(folder: Folder, name: str, content: bytes) -> Upload:
         InputError: it is too large, no scenario, or names a file of this machine.
     """
     del folder
-    _check_size(name, content, SMALL_MB)
+    _check_size(name, content, SCENARIO_KB)
     data = parse_yaml(_text(name, content), name)
     if not isinstance(data, dict):
         raise InputError("is not a scenario", where=name, remedy="upload a scenario's YAML file")
@@ -94,16 +123,16 @@ def take_trace(folder: Folder, name: str, content: bytes) -> Upload:
     Raises:
         InputError: it is too large, packed, or nothing that a reader takes.
     """
-    _check_size(name, content, TRACE_MB)
+    _check_size(name, content, TRACE_MB * 1000)
     _check_plain(name, content)
-    path = folder.fresh("trace") / f"trace{_suffix(name)}"
-    path.write_bytes(content)
+    path = _written(folder, "trace", f"trace{_suffix(name)}", name, content)
     try:
-        about = _trace_in(path)
+        requests = _requests_in(path)
     except InputError as error:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise _renamed(error, path, name) from None
-    return Upload(name, _digest(content), str(path), about=about)
+    count = "1 request" if requests == 1 else f"{requests:,} requests"
+    return Upload(name, _digest(content), str(path), about=count)
 
 
 def take_model(folder: Folder, name: str, content: bytes) -> Upload:
@@ -112,17 +141,16 @@ def take_model(folder: Folder, name: str, content: bytes) -> Upload:
     Raises:
         InputError: it is too large, or describes no network that the twin knows how to price.
     """
-    _check_size(name, content, SMALL_MB)
-    path = folder.fresh("model") / "config.json"
-    path.write_bytes(content)
+    _check_size(name, content, SMALL_MB * 1000)
+    path = _written(folder, "model", f"{_MODEL}/config.json", name, content)
     try:
         json.loads(_text(name, content))
         about = read_config(path).name
-    except ValueError:
-        shutil.rmtree(path.parent, ignore_errors=True)
+    except (ValueError, RecursionError):
+        shutil.rmtree(path.parents[1], ignore_errors=True)
         raise InputError("is not JSON", where=name, remedy="upload a model's config.json") from None
     except InputError as error:
-        shutil.rmtree(path.parent, ignore_errors=True)
+        shutil.rmtree(path.parents[1], ignore_errors=True)
         raise _renamed(error, path, name) from None
     return Upload(name, _digest(content), str(path), about=about)
 
@@ -135,20 +163,41 @@ TAKERS: dict[str, Callable[[Folder, str, bytes], Upload]] = {
 """How each kind of upload is accepted."""
 
 
-def _trace_in(path: Path) -> str:
+def _requests_in(path: Path) -> int:
     from twin.workload.readers import read_trace
 
-    trace = read_trace(path)
-    return f"{len(trace):,} requests"
+    return len(read_trace(path))
 
 
-def _check_size(name: str, content: bytes, most_mb: int) -> None:
-    if len(content) > most_mb * 1_000_000:
+def _check_size(name: str, content: bytes, most_kb: int) -> None:
+    if len(content) > most_kb * 1_000:
+        most = f"{most_kb // 1000} MB" if most_kb >= 1000 else f"{most_kb} kB"
         raise InputError(
-            f"is {len(content) / 1e6:,.0f} MB", where=name, remedy=f"at most {most_mb} MB are taken"
+            f"is {_bytes(len(content))}", where=name, remedy=f"at most {most} are taken"
         )
     if not content.strip():
         raise InputError("is empty", where=name, remedy="upload a file with something in it")
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:,.0f} MB" if count >= 1_000_000 else f"{count / 1e3:,.0f} kB"
+
+
+def _written(folder: Folder, kind: str, file_name: str, name: str, content: bytes) -> Path:
+    """Put an upload down under a name of the app's own choice."""
+    fresh = None
+    try:
+        fresh = folder.fresh(kind)
+        path = fresh / file_name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+        raise InputError(
+            f"cannot be kept: {error.strerror or error}", where=name, remedy="try again later"
+        ) from None
+    return path
 
 
 def _check_plain(name: str, content: bytes) -> None:

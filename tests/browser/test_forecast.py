@@ -2,6 +2,7 @@
 
 import re
 
+from tests.browser.uploading import csv, upload
 from tests.browser.visitor import Visitor
 
 
@@ -86,3 +87,21 @@ def test_a_chart_can_be_saved(visitor: Visitor) -> None:
     text = coming.value.path().read_text()
     assert text.startswith("run,latency_ms")
     assert text.count("\n") > 50
+
+
+def test_what_was_turned_and_brought_stays_on_every_page(visitor: Visitor) -> None:
+    visitor.open(charts=2)
+    upload(visitor, "mine.csv", csv(400).encode())
+    visitor.page.get_by_text("mine.csv: 60 requests").wait_for()
+    visitor.number("rate_scale", "2")
+    visitor.choose("max_num_seqs", "32")
+    visitor.settle(charts=2)
+    before = visitor.commands()[-1]
+    for name in ("Capacity", "Hardware", "Forecast", "Capacity", "Forecast"):
+        visitor.page.get_by_role("link", name=name).first.click()
+        visitor.page.wait_for_timeout(500)
+        visitor.settle(charts=1)
+        assert visitor.commands()[-1] == before
+    assert "workload.path=./mine.csv" in before
+    assert "workload.rate_scale=2.0" in before
+    assert "policy.max_num_seqs=32" in before

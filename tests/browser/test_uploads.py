@@ -4,49 +4,19 @@ import gzip
 import io
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.browser.uploading import csv, files_of, upload
 from tests.browser.visitor import Visitor
 
-
-def _csv(prompt_tokens: int) -> str:
-    rows = (
-        f"2024-05-10 00:00:{second:02d}.000000,{prompt_tokens + 10 * second},{20 + second}\n"
-        for second in range(60)
-    )
-    return "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(rows)
-
-
-GOOD = _csv(400)
-
-
-def _trace(visitor: Visitor, name: str, content: bytes) -> None:
-    _upload(visitor, 0, name, content)
-
-
-def _upload(visitor: Visitor, place: int, name: str, content: bytes) -> None:
-    files = _files(visitor)
-    payload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-    files.nth(place).set_input_files(payload)
-    visitor.page.wait_for_timeout(300)
-    visitor.still()
-
-
-def _files(visitor: Visitor) -> Any:
-    """Return the places for files, their expander opened."""
-    uploaders = visitor.page.locator("[data-testid=stFileUploader]")
-    if not (uploaders.count() and uploaders.first.is_visible()):
-        visitor.page.get_by_text("Your own files").click()
-        uploaders.first.wait_for(state="visible")
-    return uploaders.locator("input[type=file]")
+GOOD = csv(400)
 
 
 def test_a_good_trace_is_simulated_and_in_no_link(visitor: Visitor, another: Visitor) -> None:
     visitor.open(charts=2)
     before = visitor.card("TTFT P99")
-    _trace(visitor, "mine.csv", GOOD.encode())
+    upload(visitor, "mine.csv", GOOD.encode())
     visitor.page.get_by_text("mine.csv: 60 requests").wait_for()
     visitor.settle(charts=2)
     assert visitor.card("TTFT P99") != before
@@ -60,11 +30,11 @@ def test_a_good_trace_is_simulated_and_in_no_link(visitor: Visitor, another: Vis
 
 
 def test_two_visitors_with_different_uploads(visitor: Visitor, another: Visitor) -> None:
-    other = _csv(4000)
+    other = csv(4000)
     visitor.open(charts=2)
     another.open(charts=2)
-    _trace(visitor, "one.csv", GOOD.encode())
-    _trace(another, "two.csv", other.encode())
+    upload(visitor, "one.csv", GOOD.encode())
+    upload(another, "two.csv", other.encode())
     visitor.page.get_by_text("one.csv: 60 requests").wait_for()
     another.page.get_by_text("two.csv: 60 requests").wait_for()
     visitor.settle(charts=2)
@@ -99,7 +69,7 @@ def test_bad_traces_are_refused_in_words(visitor: Visitor, name: str) -> None:
     content, words = BAD[name]
     visitor.open(charts=2)
     before = visitor.card("TTFT P99")
-    _trace(visitor, name, content)
+    upload(visitor, name, content)
     told = visitor.page.locator("[data-testid=stSidebar] [data-testid=stAlert]")
     told.first.wait_for()
     assert words in told.first.inner_text()
@@ -112,7 +82,7 @@ def test_300_megabytes_are_refused_in_words(visitor: Visitor, tmp_path: Path) ->
     with large.open("wb") as out:
         out.truncate(300_000_000)
     visitor.open(charts=2)
-    _files(visitor).first.set_input_files(str(large))
+    files_of(visitor).first.set_inputfiles_of(str(large))
     visitor.page.get_by_text("64").first.wait_for()
     sidebar = visitor.page.locator("[data-testid=stSidebar]").inner_text()
     assert "must be" in sidebar or "exceeds" in sidebar, sidebar
@@ -124,7 +94,7 @@ def test_a_scenario_that_names_a_file_of_the_server_is_refused(visitor: Visitor)
         "workload: {kind: trace, path: /etc/passwd}\n"
     )
     visitor.open()
-    _upload(visitor, 1, "mine.yaml", text.encode())
+    upload(visitor, "mine.yaml", text.encode(), place=1)
     told = visitor.page.locator("[data-testid=stSidebar] [data-testid=stAlert]")
     told.first.wait_for()
     assert "names a file" in told.first.inner_text()
@@ -138,7 +108,7 @@ def test_an_own_scenario_is_shown_and_downloaded_again(visitor: Visitor) -> None
         "  prompt_tokens: 500, output_tokens: 60}\n"
     )
     visitor.open()
-    _upload(visitor, 1, "ours.yaml", text.encode())
+    upload(visitor, "ours.yaml", text.encode(), place=1)
     visitor.page.get_by_text("(uploaded scenario)").first.wait_for()
     visitor.settle(charts=2)
     visitor.choose("concurrency", "16")

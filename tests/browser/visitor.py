@@ -64,6 +64,10 @@ class Visitor:
         """Return what stands in the main part of the page."""
         return str(self.page.locator("[data-testid=stMain]").inner_text())
 
+    def commands(self) -> list[str]:
+        """Return the command lines on the page; the last is that of the forecast."""
+        return list(self.page.locator("[data-testid=stCode]").all_inner_texts())
+
     def labels(self) -> list[str]:
         """Return what charts are called for those who do not see them."""
         # The element itself or something in it carries the label, by the version of Streamlit.

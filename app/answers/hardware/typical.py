@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.answers.sampled import first_of
 from twin.errors import InputError
 from twin.scenario import Scenario
 from twin.step import BatchShape
@@ -47,7 +48,7 @@ def typical_of(scenario: Scenario, running: float | None) -> Typical:
     """
     policy = scenario.policy
     seed = np.random.SeedSequence(scenario.file.seed)
-    requests = scenario.workload.source(seed, policy.max_model_len).start()
+    requests = first_of(scenario.workload).source(seed, policy.max_model_len).start()
     if not requests:
         raise InputError("no request is known at the start", where="workload")
     prompts = np.array([one.prompt_tokens for one in requests], dtype=np.float64)

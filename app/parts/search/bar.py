@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.answers.studies import Study
 from app.answers.study import HELD_OUT, Look, Watched
+from app.parts.words import plain
 from app.state.session import Session
 from twin.report.numbers import MISSING, count
 
@@ -92,7 +93,7 @@ def _sentence(now: Look) -> str:
         "paused": f"Paused after {done} of {total} trials; they are kept.",
         "stopped": f"Stopped after {done} of {total} trials: its process ended without a word "
         "(killed, out of memory, or the machine restarted). They are kept; resume it.",
-        "failed": f"Failed after {done} of {total} trials: {now.why}",
+        "failed": f"Failed after {done} of {total} trials: {plain(now.why)}",
         "done": f"Done: {done} trials, judged.",
     }[now.state]
 

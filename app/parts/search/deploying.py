@@ -8,6 +8,7 @@ from app.answers.exports import packed
 from app.answers.study import Findings, Watched
 from app.parts.results import answered
 from app.parts.search.findings import table
+from app.parts.words import plain
 from app.state.session import Session
 from twin.errors import InputError
 
@@ -34,7 +35,7 @@ def deploy(visitor: Session, watched: Watched, found: Findings) -> None:
     try:
         _files(visitor, watched)
     except InputError as error:
-        st.warning(str(error), icon=":material/rule:")
+        st.warning(plain(str(error)), icon=":material/rule:")
 
 
 def _files(visitor: Session, watched: Watched) -> None:

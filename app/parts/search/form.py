@@ -17,6 +17,7 @@ from app.answers.order import (
     space_of,
 )
 from app.answers.studies import MOST_RUNNING, find_study, new_study
+from app.parts.words import plain
 from app.state.session import Session
 from twin.errors import InputError
 
@@ -35,7 +36,7 @@ def order_form(visitor: Session) -> None:
     order = Order(setup, wanted)
     problem = _problem(visitor, order)
     if problem:
-        st.warning(problem, icon=":material/rule:")
+        st.warning(plain(problem), icon=":material/rule:")
     busy = any(study.alive for study in map(find_study, visitor.studies) if study is not None)
     if busy:
         st.caption("Your study runs: pause it, or wait for it, before another one starts.")
@@ -153,7 +154,8 @@ def _space(visitor: Session, order: Order) -> Space | None:
     found: Space | str | None = visitor.shelf.get(key)
     if found is None:
         try:
-            found = space_of(order, visitor.uploads.folder.fresh("search"))
+            with visitor.uploads.folder.passing("search") as folder:
+                found = space_of(order, folder)
         except InputError as error:
             found = str(error)
         visitor.shelf.put(key, found)
@@ -168,7 +170,8 @@ def _problem(visitor: Session, order: Order) -> str:
     found: str | None = visitor.shelf.get(key)
     if found is None:
         try:
-            order.problem(visitor.uploads.folder.fresh("search"))
+            with visitor.uploads.folder.passing("search") as folder:
+                order.problem(folder)
             found = ""
         except InputError as error:
             found = str(error)

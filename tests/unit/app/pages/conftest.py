@@ -12,6 +12,7 @@ def _answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from app.parts import results
 
     monkeypatch.setattr(results, "AT_ONCE_S", math.inf)
+    monkeypatch.setattr(results, "GIVE_UP_S", math.inf)
 
 
 @pytest.fixture(autouse=True)

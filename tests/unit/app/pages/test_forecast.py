@@ -1,9 +1,13 @@
 """The forecast page's logic: what is shown, what a knob changes, A/B, what cannot be simulated."""
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("streamlit", reason="Streamlit is not installed")
 from streamlit.testing.v1 import AppTest
+
+from app.answers.setup import Setup
 
 
 def _run() -> None:
@@ -91,3 +95,42 @@ def test_tabs_draw_when_they_are_opened(tab: str) -> None:
     assert not app.exception
     assert before == 2
     assert len(_specs(app)) == 1
+
+
+def test_a_link_below_what_a_knob_offers_is_shown() -> None:
+    app = _app(rate="0.00001", requests="1")
+    assert not app.exception
+    assert not app.warning
+    assert app.number_input(key="knob-rate-0").value == 0.00001
+    assert app.query_params["rate"] == "1e-05"
+
+
+def test_a_link_cannot_put_pictures_or_links_on_the_page() -> None:
+    app = _app(s="![x](https://example.com/x.png)")
+    assert r"!\[x\](" in app.warning[0].value
+
+
+def test_what_takes_longer_than_was_thought_goes_to_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from app.parts import results
+
+    asked: list[str] = []
+    simulated: list[str] = []
+    real = results.forecast
+
+    def forecast(setup: Setup, *rest: Any) -> Any:
+        simulated.append(setup.digest())
+        return real(setup, *rest)
+
+    monkeypatch.setattr(results, "GIVE_UP_S", -1.0)
+    monkeypatch.setattr(results, "forecast", forecast)
+    monkeypatch.setattr(results, "answered", lambda *a, **k: asked.append(k["role"]))
+    app = _app(seqs="24", requests="400")
+    assert not app.exception
+    assert asked[0] == "current"
+    tried = list(simulated)
+    app.run()
+    assert not app.exception
+    assert asked.count("current") == 2
+    assert simulated == tried, "what was given up once is not begun in the page again"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.answers.setup import Setup
 from app.knobs.table import BY_SHORT, KNOBS
-from app.state.link import linked, query
+from app.state.link import MOST_TOLD, linked, query
 from app.state.view import UPLOADED, View
 
 
@@ -79,3 +79,18 @@ def test_digests_tell_setups_apart() -> None:
     assert one.digest() == Setup("chat-h100", None, {"policy.max_num_seqs": 64}).digest()
     assert one.digest() != Setup("chat-h100", None, {"policy.max_num_seqs": 65}).digest()
     assert one.digest() != Setup("closed-loop-h100", None, {"policy.max_num_seqs": 64}).digest()
+
+
+def test_a_link_full_of_nonsense_is_told_in_a_few_sentences() -> None:
+    back = linked({f"k{number}": "x" for number in range(10_000)})
+    assert len(back.ignored) == MOST_TOLD + 1
+    assert "more of this link" in back.ignored[-1]
+    long = linked({"seqs": "1" + "0" * 4000})
+    assert [len(sentence) < 600 for sentence in long.ignored] == [True]
+
+
+def test_a_price_that_cannot_be_shown_is_told() -> None:
+    for price in ("0.001", "nan", "inf", "-1", "1e-320", "1001"):
+        back = linked({"price": price})
+        assert back.view.usd_per_gpu_hour is None
+        assert "price" in back.ignored[0]

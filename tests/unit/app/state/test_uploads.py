@@ -1,5 +1,6 @@
 """Uploads: what is taken, what is refused in one line, and that no path gets in or out."""
 
+import errno
 import gzip
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from app.answers.forecast import forecast
 from app.answers.setup import Setup
-from app.state.uploads import SMALL_MB, Folder, take_model, take_scenario, take_trace
+from app.state.uploads import SMALL_MB, Folder, Uploads, take_model, take_scenario, take_trace
 from twin.errors import InputError
 
 TRACE = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
@@ -112,3 +113,39 @@ def test_a_folder_goes_with_its_visitor() -> None:
     assert path.stat().st_mode & 0o077 == 0
     del folder
     assert not path.exists()
+
+
+@pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 100_000])
+def test_a_model_nested_too_deeply_is_refused(folder: Folder, deep: bytes) -> None:
+    with pytest.raises(InputError, match="is not JSON"):
+        take_model(folder, "config.json", deep)
+    assert not list(folder.path.iterdir())
+
+
+def test_a_scenario_that_takes_long_to_read_is_refused_at_once(folder: Folder) -> None:
+    with pytest.raises(InputError, match="at most 100 kB"):
+        take_scenario(folder, "big.yaml", b"a: 1\n" * 30_000)
+
+
+def test_a_full_disk_is_one_line(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match=r"mine\.csv: cannot be kept: No space left"):
+        take_trace(folder, "mine.csv", TRACE.encode())
+    assert not list(folder.path.iterdir())
+
+
+def test_a_replaced_upload_goes_from_the_disk() -> None:
+    uploads = Uploads()
+    for name in ("one.csv", "two.csv"):
+        uploads.put("trace", take_trace(uploads.folder, name, TRACE.encode()))
+        assert len(list(uploads.folder.path.iterdir())) == 1
+    uploads.put("trace", None)
+    assert not list(uploads.folder.path.iterdir())
+
+
+def test_one_request_is_not_requests(folder: Folder) -> None:
+    one = "".join(TRACE.splitlines(keepends=True)[:2])
+    assert take_trace(folder, "one.csv", one.encode()).about == "1 request"
