@@ -110,7 +110,6 @@ def _sentence(
     other: Mapping[str, Any],
     error: ForecastError | None,
 ) -> str:
-    worth = "worth it here" if found.verdict == "for" else "not worth it here"
     gain = change(100 * (found.own.request - 1))
     wrong = error.tpot_p90 if error else None
     time = f"{gain} GPU time a request (±{percent(found.own.request_noise)})"
@@ -120,7 +119,20 @@ def _sentence(
     # What decides comes first (`twin.memory.kv_advice`): capacity where it is short, else time.
     first, second = (room, time) if found.plain.binds else (time, room)
     name = found.kv_cache_dtype.upper() if "_" not in found.kv_cache_dtype else found.kv_cache_dtype
-    return f"{name} KV: {worth}, {_SURE[found.sure]}: {first}; {second}; P99 ITL {itl}."
+    return f"{name} KV: {_worth(found, error)}: {first}; {second}; P99 ITL {itl}."
+
+
+def _worth(found: KvAdvice, error: ForecastError | None) -> str:
+    """Return the answer in a few words.
+
+    Where KV is not short, time decides, and a gain that the error of a forecast could feign is
+    told as none, as in searches: other dtypes trade the quality of answers as well.
+    """
+    gain = max(found.own.request, 1 / found.own.request) - 1
+    if not found.plain.binds and error is not None and gain <= error.tpot_p90:
+        return f"no clear gain here, within forecast error (±{percent(error.tpot_p90)})"
+    worth = "worth it here" if found.verdict == "for" else "not worth it here"
+    return f"{worth}, {_SURE[found.sure]}"
 
 
 def _changed(before: float | None, after: float | None, error: float | None) -> str:

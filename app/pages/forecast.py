@@ -13,8 +13,6 @@ from app.parts.verdict import verdict_line
 from app.state.session import Session, session
 from twin.report.charts.latency import latency_curves
 
-_TRY = "Try: double the load (`rate` in the sidebar) and see what breaks first."
-
 
 def forecast_page() -> None:
     """Draw the page."""
@@ -49,7 +47,7 @@ def _draw(visitor: Session) -> None:
             if tab.open:
                 figure(current.charts[name], key=f"chart-{name}")
     if not visitor.view.changes and visitor.baseline is None:
-        st.caption(_TRY)
+        st.caption("Try: double the load in the sidebar, and open the Load tab: what breaks first?")
 
 
 def _latency(current: Forecast, before: Forecast | None) -> None:
@@ -71,4 +69,7 @@ def _latency(current: Forecast, before: Forecast | None) -> None:
             key, title, curves, slo_s=slo.get(limit_key), slo_name=name, error=error
         )
         with place:
-            figure(chart, key=f"chart-{key}", note=sure.caption(what))
+            note = sure.caption(what)
+            if key == "itl_s" and slo.get(limit_key) is not None:
+                note += " The limit holds for each answer's mean gap, not for single ones."
+            figure(chart, key=f"chart-{key}", note=note)

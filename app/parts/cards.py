@@ -12,10 +12,16 @@ _MANY = 10
 
 
 def cards(rows: list[Figure], *, compared: bool, columns: int = 4) -> None:
-    """Draw cards in rows of so many; `compared` says whether there is a baseline to tell of."""
+    """Draw cards in rows of so many, fewer where the window is narrow.
+
+    Args:
+        rows: what to draw.
+        compared: whether there is a baseline to tell of.
+        columns: cards of a row, at most.
+    """
     for start in range(0, len(rows), columns):
-        for place, card in zip(st.columns(columns), rows[start : start + columns], strict=False):
-            with place:
+        with st.container(horizontal=True):
+            for card in rows[start : start + columns]:
                 _card(card, compared)
 
 

@@ -30,10 +30,9 @@ def figure(chart: Chart, *, key: str, note: str = "") -> None:
         return
     st.vega_lite_chart(_on_page(chart.spec), theme=None, key=key, alt=chart.alt, width="stretch")
     caption = " ".join(filter(None, (chart.caption, note)))
-    words, downloads = st.columns([3, 1], vertical_alignment="top")
     if caption:
-        words.caption(caption)
-    with downloads.popover("Save", help=f"Download {chart.title}"):
+        st.caption(caption)
+    with st.popover("Save", help=f"Download {chart.title}", width="content", type="tertiary"):
         _downloads(chart, key)
 
 

@@ -15,13 +15,11 @@ from twin.errors import InputError
 def footer(visitor: Session) -> None:
     """Draw the command line, the link and the scenario's download."""
     st.divider()
-    command, share, save = st.columns([4, 1, 1.3], vertical_alignment="bottom")
-    with command:
-        st.caption("The same on the command line")
-        st.code(command_line(visitor), language=None, wrap_lines=True)
-    with share.popover("Share", icon=":material/link:"):
-        _share(visitor)
-    with save:
+    st.caption("The same on the command line")
+    st.code(command_line(visitor), language=None, wrap_lines=True)
+    with st.container(horizontal=True):
+        with st.popover("Share", icon=":material/link:", width="content"):
+            _share(visitor)
         _download(visitor)
 
 

@@ -169,7 +169,7 @@ def _watched(visitor: Session, slot: str, key: str) -> None:
 def _bar(job: Job) -> None:
     done = job.progress()
     if done is None:
-        st.progress(0.0, "Updating: starting …")
+        st.progress(0.0, "Updating …")
         return
     total = "" if done.total is None else f" of {count(done.total)}"
     share = min(1.0, done.done / done.total) if done.total else 0.0

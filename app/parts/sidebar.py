@@ -58,16 +58,17 @@ def _turned(knob: Knob, now: Standing, visitor: Session) -> dict[str, Value]:
     if value == base and isinstance(value, bool) == isinstance(base, bool):
         return {}
     told = shown(base, now.default(knob))
-    left, right = st.columns([5, 1], vertical_alignment="center")
-    left.caption(f"● scenario: {told}")
     key = widget_key(knob, visitor)
-    right.button(
-        "↺",
-        key=f"reset-{key}",
-        help=f"Reset {knob.title(now.engine)} to {told}",
-        on_click=_reset,
-        args=(key, base),
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"● scenario: {told}")
+        st.button(
+            "Reset",
+            key=f"reset-{key}",
+            help=f"Reset {knob.title(now.engine)} to {told}",
+            type="tertiary",
+            on_click=_reset,
+            args=(key, base),
+        )
     return {knob.key: value}
 
 

@@ -53,7 +53,7 @@ def _calmly(what: str, draw: Callable[[], None]) -> None:
     try:
         draw()
     except Exception as error:
-        _LOG.exception("%s failed", what)
+        _LOG.exception("servetwin: failed to draw %s", what)
         st.error(
             f"Something went wrong on this page ({type(error).__name__}). Other pages and "
             "your settings are unharmed; change a knob or reload.",

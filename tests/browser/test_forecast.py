@@ -27,7 +27,7 @@ def test_a_knob_moves_the_right_chart_and_is_marked(visitor: Visitor) -> None:
     assert "policy.max_num_seqs=32" in visitor.text
     assert "seqs=32" in visitor.page.url
     visitor.shot("forecast-knob")
-    visitor.page.get_by_role("button", name="↺").first.click()
+    visitor.page.get_by_role("button", name="Reset", exact=True).first.click()
     visitor.still()
     visitor.page.get_by_text("B is the same so far").wait_for()
     assert "seqs" not in visitor.page.url

@@ -34,7 +34,8 @@ def _specs(at):
 
 
 def _text(at):
-    return " ".join(each.value for each in [*at.markdown, *at.caption, *at.info, *at.warning])
+    shown = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info, *at.warning])
+    return shown.replace("\\", "")  # what others wrote is escaped
 
 
 def _until_answered(at, jobs=60):

@@ -54,7 +54,8 @@ def texts(at):
     shown = [
         one.value for kind in ("markdown", "caption", "warning", "info") for one in at.get(kind)
     ]
-    return "\n".join([*shown, *(one.value for one in at.code)])
+    # What others wrote is escaped.
+    return "\n".join([*shown, *(one.value for one in at.code)]).replace("\\", "")
 
 
 def button(at, label):
