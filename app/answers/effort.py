@@ -1,7 +1,10 @@
 """How long a forecast is likely to take, to decide whether it may hold up a page."""
 
+from pathlib import Path
+
 import numpy as np
 
+from app.answers.setup import Setup
 from twin.engine.run import quickest_engine
 from twin.scenario import Scenario
 
@@ -11,6 +14,8 @@ AT_ONCE_S = 0.8
 GIVE_UP_S = 2.5
 """What holds up a page for so long after all is begun again in a process of its own."""
 
+_LARGE_BYTES = 2_000_000
+"""Of a trace: reading 34 MB takes some 7 s of one core."""
 _MANY = 50_000
 """Requests that take long in any case; drawing those of a larger run would hold up a page."""
 
@@ -54,6 +59,11 @@ class Pace:
         if requests:
             found = cpu_s / requests
             self._seconds_a_request[key] = min(found, self._seconds_a_request.get(key, found))
+
+
+def is_large(setup: Setup) -> bool:
+    """Whether reading what a visitor brought would hold up a page."""
+    return sum(Path(path).stat().st_size for path in setup.private.values()) > _LARGE_BYTES
 
 
 def expected_requests(scenario: Scenario) -> int | None:

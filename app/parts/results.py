@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.answers.effort import AT_ONCE_S, GIVE_UP_S, expected_requests
+from app.answers.effort import AT_ONCE_S, GIVE_UP_S, expected_requests, is_large
 from app.answers.forecast import Forecast, forecast, forecast_from
 from app.answers.job import Job
 from app.answers.kept import SHARED
@@ -37,11 +37,7 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
     if found is not None:
         _end_job(visitor, f"forecast {role}")
         return found
-    scenario = setup.scenario()
-    requests = expected_requests(scenario)
-    pace_key = setup.without_changes().digest()
-    quick = visitor.pace.expected_s(pace_key, requests) <= AT_ONCE_S
-    if quick and not visitor.pace.is_slow(digest):
+    if _is_quick(visitor, setup, digest):
         _end_job(visitor, f"forecast {role}")
         try:
             found = forecast(setup, _impatient())
@@ -56,6 +52,19 @@ def forecast_of(visitor: Session, setup: Setup, *, role: str = "current") -> For
     found = forecast_from(answer)
     _keep(visitor, setup, found)
     return found
+
+
+def _is_quick(visitor: Session, setup: Setup, digest: str) -> bool:
+    """Whether the page itself may simulate a setup.
+
+    Raises:
+        InputError: its parts do not go together.
+    """
+    if visitor.pace.is_slow(digest) or is_large(setup):
+        return False
+    requests = expected_requests(setup.scenario())
+    pace_key = setup.without_changes().digest()
+    return visitor.pace.expected_s(pace_key, requests) <= AT_ONCE_S
 
 
 class _TooLongError(Exception):

@@ -1,9 +1,10 @@
 """`Standing`: where a scenario has each knob, and what the engine's defaults come to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from app.answers.effort import is_large
 from app.answers.setup import Setup
 from app.knobs.knob import Knob, Value
 from app.knobs.values import value_at
@@ -46,13 +47,21 @@ def standing(visitor: Session) -> Standing:
     return Standing(str(engine), str(workload), written, resolved)
 
 
+def _without_large(setup: Setup) -> Setup:
+    """Leave out a large trace: the engine's defaults are the same without it."""
+    if not is_large(setup):
+        return setup
+    kept = {key: path for key, path in setup.private.items() if key != "workload.path"}
+    return replace(setup, private=kept)
+
+
 def _data(visitor: Session, plain: Setup) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     key = f"standing {plain.digest()}"
     found: tuple[Mapping[str, Any], Mapping[str, Any]] | None = visitor.shelf.get(key)
     if found is None:
         written = plain.file()[0].model_dump(mode="json")
         try:
-            resolved: Mapping[str, Any] = plain.scenario().as_dict()
+            resolved: Mapping[str, Any] = _without_large(plain).scenario().as_dict()
         except InputError:
             resolved = written
         found = (written, resolved)

@@ -1,6 +1,7 @@
 """`python -m app`: check what was asked for, then become Streamlit."""
 
 import argparse
+import errno
 import ipaddress
 import os
 import re
@@ -98,8 +99,9 @@ def _check_free(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
+            elsewhere = error.errno == errno.EADDRNOTAVAIL
             raise InputError(
                 f"cannot listen on {host}:{port}: {error.strerror or error}",
-                where="--port",
-                remedy="choose another port",
+                where="--host" if elsewhere else "--port",
+                remedy="127.0.0.1" if elsewhere else "choose another port",
             ) from None

@@ -114,7 +114,10 @@ def take_scenario(folder: Folder, name: str, content: bytes) -> Upload:
     from twin.load.scenario_file import scenario_from
 
     found = scenario_from(data)
-    return Upload(name, _digest(content), data=data, about=found.file.description)
+    # Whole numbers as keys become text here as they would on the way to another process.
+    return Upload(
+        name, _digest(content), data=json.loads(json.dumps(data)), about=found.file.description
+    )
 
 
 def take_trace(folder: Folder, name: str, content: bytes) -> Upload:

@@ -8,9 +8,10 @@ def names_a_file(key: str, value: Any) -> bool:
     """Whether a dotted key of a scenario holds a file's path (rather than a built-in name)."""
     if not isinstance(value, str) or not value:
         return False
-    if key == "profile" or key.rpartition(".")[2] == "path":
+    # A policy is keys and values, or a file however it is called: there are no built-in ones.
+    if key in ("profile", "policy") or key.rpartition(".")[2] == "path":
         return True
-    return key in ("llm", "policy") and ("/" in value or value.endswith((".json", ".yaml")))
+    return key == "llm" and ("/" in value or value.endswith((".json", ".yaml")))
 
 
 def from_folder(data: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -136,3 +136,27 @@ def test_what_takes_longer_than_was_thought_goes_to_a_process(
     assert not app.exception
     assert asked.count("current") == 2
     assert simulated == tried, "what was given up once is not begun in the page again"
+
+
+def test_a_large_trace_is_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    from app.answers import effort
+    from app.parts import results
+    from app.state.uploads import take_trace
+    from twin.workload import build
+
+    app = _app()
+    uploads = app.session_state["servetwin"].uploads
+    head = b"TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    trace = head + b"2024-05-10 00:00:01.000000,400,20\n"
+    uploads.put("trace", take_trace(uploads.folder, "large.csv", trace))
+
+    def reads(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("the page reads the trace")
+
+    monkeypatch.setattr(effort, "_LARGE_BYTES", 10)
+    monkeypatch.setattr(build, "read_trace", reads)
+    asked: list[str] = []
+    monkeypatch.setattr(results, "answered", lambda *a, **k: asked.append(k["role"]))
+    app.run()
+    assert not app.exception
+    assert asked == ["current"]

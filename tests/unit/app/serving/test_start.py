@@ -64,3 +64,8 @@ def test_the_script_stands_apart_from_the_pages() -> None:
     """Streamlit takes files in `pages` beside it for scripts: a link to a page drew nothing."""
     assert SCRIPT.is_file()
     assert not (SCRIPT.parent / "pages").exists()
+
+
+def test_an_address_of_another_machine_is_the_hosts_fault() -> None:
+    with pytest.raises(InputError, match=r"^--host: cannot listen on 192\.0\.2\.1"):
+        command_of("192.0.2.1", 8850, "")

@@ -51,6 +51,8 @@ def test_a_scenario_is_kept_as_data(folder: Folder) -> None:
         "profile: mine.npz",
         "llm: ./config.json",
         "policy: other.yaml",
+        "policy: other.yml",
+        "policy: other",
     ],
 )
 def test_a_scenario_may_name_no_file(folder: Folder, bad: str) -> None:
@@ -149,3 +151,13 @@ def test_a_replaced_upload_goes_from_the_disk() -> None:
 def test_one_request_is_not_requests(folder: Folder) -> None:
     one = "".join(TRACE.splitlines(keepends=True)[:2])
     assert take_trace(folder, "one.csv", one.encode()).about == "1 request"
+
+
+def test_levels_that_are_numbers_and_text_make_one_digest(folder: Folder) -> None:
+    mixed = SCENARIO.replace("concurrency: 4, ", "arrivals: {kind: poisson, rate: 5}, ")
+    mixed = mixed.replace("closed_loop", "synthetic").replace(
+        "output_tokens: 10", "output_tokens: 10, priorities: {0: 0.5, '1': 0.5}"
+    )
+    setup = Setup("", take_scenario(folder, "ours.yaml", mixed.encode()).data)
+    assert setup.digest()
+    assert setup.file()[0].workload.priorities == {0: 0.5, 1: 0.5}  # type: ignore[union-attr]
