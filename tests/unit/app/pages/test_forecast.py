@@ -123,12 +123,14 @@ def test_what_takes_longer_than_was_thought_goes_to_a_process(
         simulated.append(setup.digest())
         return real(setup, *rest)
 
+    # Compiled code runs a lone engine to its end without a word.
+    monkeypatch.setattr("app.answers.forecast.quickest_engine", lambda: "fast")
     monkeypatch.setattr(results, "GIVE_UP_S", -1.0)
     monkeypatch.setattr(results, "forecast", forecast)
     monkeypatch.setattr(results, "answered", lambda *a, **k: asked.append(k["role"]))
     app = _app(seqs="24", requests="400")
     assert not app.exception
-    assert asked[0] == "current"
+    assert asked[:1] == ["current"]
     tried = list(simulated)
     app.run()
     assert not app.exception
