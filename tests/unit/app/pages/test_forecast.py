@@ -117,7 +117,7 @@ def test_what_takes_longer_than_was_thought_goes_to_a_process(
 
     asked: list[str] = []
     simulated: list[str] = []
-    real = results.forecast
+    from app.answers.forecast import forecast as real
 
     def forecast(setup: Setup, *rest: Any) -> Any:
         simulated.append(setup.digest())
