@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from twin.files import write_text
 
@@ -30,7 +31,18 @@ class Done:
     what: str
 
 
-@dataclass(slots=True)
+MOST_AT_WORK = max(2, os.cpu_count() or 1)
+"""Jobs of all visitors that work at a time: more would only slow each other down."""
+
+_STARTED: "WeakSet[Job]" = WeakSet()
+
+
+def room() -> bool:
+    """Whether another job may start now."""
+    return sum(job.running for job in list(_STARTED)) < MOST_AT_WORK
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Job:
     """A process that answers one question.
 
@@ -60,7 +72,9 @@ class Job:
         process = subprocess.Popen(  # noqa: S603 (our own module, a folder we made)
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment()
         )
-        return cls(kind, digest, folder, process)
+        job = cls(kind, digest, folder, process)
+        _STARTED.add(job)
+        return job
 
     @property
     def running(self) -> bool:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.answers.effort import AT_ONCE_S, GIVE_UP_S, expected_requests, is_large
 from app.answers.forecast import Forecast, forecast, forecast_from
-from app.answers.job import Job
+from app.answers.job import MOST_AT_WORK, Job, room
 from app.answers.kept import SHARED
 from app.answers.setup import Setup
 from app.parts.words import plain
@@ -126,6 +126,9 @@ def answered(
     job = visitor.jobs.get(slot)
     if job is None or job.digest != digest:
         _end_job(visitor, slot)  # the latest question wins
+        if not room():
+            _queued()
+            return None
         folder = visitor.uploads.folder.fresh(kind)
         job = visitor.jobs[slot] = Job.start(kind, digest, question, folder)
     if not job.running:
@@ -140,6 +143,18 @@ def answered(
         return answer
     _watched(visitor, slot, key)
     return None
+
+
+def _queued() -> None:
+    """Say that the server is busy, and look again."""
+
+    @st.fragment(run_every=_POLL_S)
+    def wait() -> None:
+        if room():
+            st.rerun(scope="app")
+        st.caption(f"Waiting: {MOST_AT_WORK} other questions are at work on this server.")
+
+    wait()
 
 
 def _refused(visitor: Session, key: str) -> None:

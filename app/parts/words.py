@@ -2,7 +2,8 @@
 
 import re
 
-_MARKS = re.compile(r"([\\*_\[\]<>$~|#])")
+# Within a word an underscore means nothing: names of knobs stay as they are.
+_MARKS = re.compile(r"([\\*\[\]<>$~|#]|(?<!\w)_|_(?!\w))")
 _MOST = 600
 
 
