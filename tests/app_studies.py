@@ -3,9 +3,9 @@
 import os
 import time
 
-from app.answers.order import Order, Wanted
+from app.answers.search.order import Order, Wanted
+from app.answers.search.studies import OUT, Launch, new_study
 from app.answers.setup import Setup
-from app.answers.studies import OUT, Launch, new_study
 
 CHANGES = {"workload.num_requests": 60}
 KNOBS = ("policy.max_num_seqs", "policy.max_num_batched_tokens")

@@ -20,45 +20,45 @@ def _counting(say: Say, what: str) -> Callable[[int, int | None], None]:
 
 
 def _forecast(question: Question, say: Say) -> Answer:
-    from app.answers.forecast import forecast
+    from app.answers.forecast.forecast import forecast
 
     return forecast(Setup(**question["setup"]), _counting(say, "requests")).as_dict()
 
 
 def _load(question: Question, say: Say) -> Answer:
-    from app.answers.load import load_answer
+    from app.answers.forecast.load import load_answer
 
     return load_answer(Setup(**question["setup"]), _counting(say, "simulations at most"))
 
 
 def _kv_dtype(question: Question, say: Say) -> Answer:
-    from app.answers.kv_worth import kv_worth
+    from app.answers.capacity.kv_worth import kv_worth
 
     setup = Setup(**question["setup"])
     return kv_worth(setup, question["dtype"], _counting(say, "requests")).as_dict()
 
 
 def _size(question: Question, say: Say) -> Answer:
-    from app.answers.sizing import sizing
+    from app.answers.capacity.sizing import sizing
 
     setup = Setup(**question["setup"])
     return sizing(setup, _counting(say, "simulations at most")).as_dict()
 
 
 def _pool(question: Question, say: Say) -> Answer:
-    from app.answers.pool import pool_answer
+    from app.answers.memory.pool import pool_answer
 
     return pool_answer(Setup(**question["setup"]), _counting(say, "requests")).as_dict()
 
 
 def _cache(question: Question, say: Say) -> Answer:
-    from app.answers.eviction import eviction_answer
+    from app.answers.memory.eviction import eviction_answer
 
     return eviction_answer(Setup(**question["setup"]), _counting(say, "replays")).as_dict()
 
 
 def _export(question: Question, say: Say) -> Answer:
-    from app.answers.exports import exports
+    from app.answers.search.exports import exports
 
     say(0, None, "simulations: the forecast in the files' headers")
     return exports(question["study"])

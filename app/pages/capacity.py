@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import streamlit as st
 
-from app.answers.block_sizes import block_sentence, block_sizes, block_table
-from app.answers.capacity import CapacityAnswer, capacity_answer
-from app.answers.capacity_figures import capacity_figures
-from app.answers.kv_dtypes import AUTO, dtype_table, kv_dtypes, quality_words
-from app.answers.kv_worth import DTYPE_KEY, KvWorth
+from app.answers.capacity.answer import CapacityAnswer, capacity_answer
+from app.answers.capacity.block_sizes import block_sentence, block_sizes, block_table
+from app.answers.capacity.figures import capacity_figures
+from app.answers.capacity.kv_dtypes import AUTO, dtype_table, kv_dtypes, quality_words
+from app.answers.capacity.kv_worth import DTYPE_KEY, KvWorth
+from app.answers.capacity.sizing import SizingAnswer
 from app.answers.setup import Setup
-from app.answers.sizing import SizingAnswer
 from app.parts.cards import cards
 from app.parts.figure import figure
 from app.parts.footer import command_line

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app.answers.figures import figures_of
-from app.answers.forecast import Forecast
+from app.answers.forecast.figures import figures_of
+from app.answers.forecast.forecast import Forecast
 from app.parts.baseline import baseline_bar
 from app.parts.cards import cards
 from app.parts.figure import figure

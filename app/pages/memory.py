@@ -4,9 +4,9 @@ import shlex
 
 import streamlit as st
 
-from app.answers.eviction import EvictionAnswer, eviction_from, shares_prefixes
-from app.answers.forecast import Forecast
-from app.answers.pool import (
+from app.answers.forecast.forecast import Forecast
+from app.answers.memory.eviction import EvictionAnswer, eviction_from, shares_prefixes
+from app.answers.memory.pool import (
     PoolAnswer,
     memory_figures,
     memory_verdict,

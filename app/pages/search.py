@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app.answers.order import TRIALS, told
-from app.answers.studies import Study, find_study
-from app.answers.study import Watched
+from app.answers.search.order import TRIALS, told
+from app.answers.search.studies import Study, find_study
+from app.answers.search.study import Watched
 from app.parts.results import calmly
 from app.parts.search.bar import actions, state_bar
 from app.parts.search.deploying import deploy

@@ -4,7 +4,7 @@ from typing import Literal
 
 import streamlit as st
 
-from app.answers.figures import Figure
+from app.answers.forecast.figures import Figure
 from twin.report.numbers import MISSING, change, significant
 
 _MANY = 10

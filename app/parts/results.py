@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.answers.effort import AT_ONCE_S, GIVE_UP_S, expected_requests, is_large
-from app.answers.forecast import Forecast, forecast, forecast_from
+from app.answers.forecast.effort import AT_ONCE_S, GIVE_UP_S, expected_requests, is_large
+from app.answers.forecast.forecast import Forecast, forecast, forecast_from
 from app.answers.job import MOST_AT_WORK, Job, room
 from app.answers.kept import SHARED
 from app.answers.setup import Setup

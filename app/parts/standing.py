@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.answers.effort import is_large
+from app.answers.forecast.effort import is_large
 from app.answers.setup import Setup
 from app.knobs.knob import Knob, Value
 from app.knobs.values import value_at

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app.answers.forecast import Forecast
-from app.answers.sureness import sure_sentence, sureness
+from app.answers.forecast.forecast import Forecast
+from app.answers.forecast.sureness import sure_sentence, sureness
 from app.parts.words import plain
 from twin.report.terminal import GROWING
 from twin.report.verdict import bound_sentence, verdict

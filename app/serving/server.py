@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.answers.forecast import forecast
+from app.answers.forecast.forecast import forecast
 from app.answers.kept import SHARED
 from app.answers.setup import Setup
 from app.serving.settings import READY

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from app.answers.deployment import problem_but_for_room
+from app.answers.capacity.deployment import problem_but_for_room
+from app.answers.search.studies import is_id
 from app.answers.setup import Setup
-from app.answers.studies import is_id
 from app.knobs.knob import Value
 from app.knobs.table import BY_KEY, BY_SHORT
 from app.knobs.values import parsed, written

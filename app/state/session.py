@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.answers.effort import Pace
+from app.answers.forecast.effort import Pace
 from app.answers.job import Job
 from app.answers.kept import Shelf
 from app.answers.setup import Setup

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.answers.sampled import first_of
+from app.answers.forecast.sampled import first_of
 from twin.errors import InputError
 from twin.scenario import Scenario
 from twin.step import BatchShape

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app.answers.studies import Study
-from app.answers.study import HELD_OUT, Look, Watched
+from app.answers.search.studies import Study
+from app.answers.search.study import HELD_OUT, Look, Watched
 from app.parts.words import plain
 from app.state.session import Session
 from twin.report.numbers import MISSING, count

@@ -4,8 +4,8 @@ from functools import partial
 
 import streamlit as st
 
-from app.answers.exports import packed
-from app.answers.study import Findings, Watched
+from app.answers.search.exports import packed
+from app.answers.search.study import Findings, Watched
 from app.parts.results import answered
 from app.parts.search.findings import table
 from app.parts.words import plain

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app.answers.study import Findings, Look, Table
+from app.answers.search.study import Findings, Look, Table
 from app.parts.figure import figure
 
 _ICONS = {

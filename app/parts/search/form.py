@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.answers.order import (
+from app.answers.search.order import (
     ANY,
     GOODPUT,
     MOST_TRIALS,
@@ -16,7 +16,7 @@ from app.answers.order import (
     own_gpus,
     space_of,
 )
-from app.answers.studies import MOST_RUNNING, find_study, new_study
+from app.answers.search.studies import MOST_RUNNING, find_study, new_study
 from app.parts.words import plain
 from app.state.session import Session
 from twin.errors import InputError

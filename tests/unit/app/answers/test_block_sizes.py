@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from app.answers.block_sizes import block_sentence, block_sizes, block_table
-from app.answers.lengths import lengths_of
+from app.answers.capacity.block_sizes import block_sentence, block_sizes, block_table
+from app.answers.capacity.lengths import lengths_of
 from app.answers.setup import Setup
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app.answers.capacity import capacity_answer
-from app.answers.deployment import deployments, problem_but_for_room
-from app.answers.lengths import lengths_of
+from app.answers.capacity.answer import capacity_answer
+from app.answers.capacity.deployment import deployments, problem_but_for_room
+from app.answers.capacity.lengths import lengths_of
 from app.answers.setup import Setup
 from tests.unit.app.pooled import POOLED
 from twin.cli.app import app as cli

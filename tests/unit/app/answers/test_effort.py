@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from app.answers.effort import AT_ONCE_S, Pace, expected_requests
-from app.answers.lengths import lengths_of
-from app.answers.sampled import MOST, first_of
+from app.answers.capacity.lengths import lengths_of
+from app.answers.forecast.effort import AT_ONCE_S, Pace, expected_requests
+from app.answers.forecast.sampled import MOST, first_of
 from app.answers.setup import Setup
 from twin.workload.build import LoadedWorkload
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from app.answers.eviction import compared, eviction_from, shares_prefixes
 from app.answers.kinds import KINDS
+from app.answers.memory.eviction import compared, eviction_from, shares_prefixes
 from app.answers.setup import Setup
 from tests.unit.caching.test_of_scenario import CONVERSATIONS, PREFIXED, scenario
 from tests.unit.caching.traces import SESSIONS, written

@@ -6,8 +6,8 @@ import zipfile
 import pytest
 import yaml
 
-from app.answers import studies
-from app.answers.exports import caveats_in, exports, packed
+from app.answers.search import studies
+from app.answers.search.exports import caveats_in, exports, packed
 from tests.app_studies import finished
 from twin.errors import InputError
 

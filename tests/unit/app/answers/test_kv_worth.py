@@ -1,8 +1,8 @@
 import pytest
 
+from app.answers.capacity.kv_dtypes import dtype_table, kv_dtypes, quality_words
+from app.answers.capacity.kv_worth import KvWorth, kv_worth
 from app.answers.kinds import KINDS
-from app.answers.kv_dtypes import dtype_table, kv_dtypes, quality_words
-from app.answers.kv_worth import KvWorth, kv_worth
 from app.answers.setup import Setup
 from tests.unit.app.pooled import POOLED
 from twin.errors import InputError
@@ -18,7 +18,7 @@ def worth():
     asked = {"setup": Setup("chat-h100", None, SMALL).as_dict(), "dtype": "fp8"}
     with pytest.MonkeyPatch.context() as patched:
         # Compiled code, where there is some, tells of no progress.
-        patched.setattr("app.answers.kv_worth.quickest_engine", lambda: "interpreted")
+        patched.setattr("app.answers.capacity.kv_worth.quickest_engine", lambda: "interpreted")
         answer = KINDS["kv_dtype"](asked, lambda *told: said.append(told))
     assert said[-1] == (120, 120, "requests")
     return KvWorth(**answer)

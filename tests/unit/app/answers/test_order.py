@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.answers.order import Order, Wanted, own_gpus, read_order, space_of, told
+from app.answers.search.order import Order, Wanted, own_gpus, read_order, space_of, told
 from app.answers.setup import Setup
 from twin.errors import InputError
 from twin.load.scenario_file import read_scenario_file

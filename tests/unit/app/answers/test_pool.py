@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from app.answers.certainty import Certainty
-from app.answers.forecast import drawn
+from app.answers.forecast.certainty import Certainty
+from app.answers.forecast.forecast import drawn
 from app.answers.kinds import KINDS
-from app.answers.pool import (
+from app.answers.memory.pool import (
     MOST_LISTED,
     memory_figures,
     memory_verdict,

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from app.answers.capacity.sizing import SizingAnswer, sizing, sizing_answer
 from app.answers.kinds import KINDS
 from app.answers.setup import Setup
-from app.answers.sizing import SizingAnswer, sizing, sizing_answer
 from twin.errors import InputError
 from twin.forecast_error import forecast_error
 from twin.report.slo import Slo

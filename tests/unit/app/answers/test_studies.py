@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from app.answers import studies
-from app.answers.studies import find_study, is_id, new_study, running
-from app.answers.study import Watched
+from app.answers.search import studies
+from app.answers.search.studies import find_study, is_id, new_study, running
+from app.answers.search.study import Watched
 from tests.app_studies import order, wait_for
 from twin.errors import InputError
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answers.study import findings_of
+from app.answers.search.study import findings_of
 from tests.unit.search.judging.fake_runs import GOODPUT, ITL, TTFT
 from tests.unit.search.judging.made_up import made_up_runs, report
 

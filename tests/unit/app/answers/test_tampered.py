@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.answers.order import Order, Wanted, read_order
+from app.answers.search.order import Order, Wanted, read_order
+from app.answers.search.studies import HOME, home, new_study
 from app.answers.setup import Setup
-from app.answers.studies import HOME, home, new_study
 from twin.errors import InputError
 
 

@@ -117,14 +117,14 @@ def test_what_takes_longer_than_was_thought_goes_to_a_process(
 
     asked: list[str] = []
     simulated: list[str] = []
-    from app.answers.forecast import forecast as real
+    from app.answers.forecast.forecast import forecast as real
 
     def forecast(setup: Setup, *rest: Any) -> Any:
         simulated.append(setup.digest())
         return real(setup, *rest)
 
     # The compiled engine tells of no progress before its end, and is that much quicker.
-    monkeypatch.setattr("app.answers.forecast.quickest_engine", lambda: "interpreted")
+    monkeypatch.setattr("app.answers.forecast.forecast.quickest_engine", lambda: "interpreted")
     monkeypatch.setattr(results, "GIVE_UP_S", -1.0)
     monkeypatch.setattr(results, "forecast", forecast)
     monkeypatch.setattr(results, "answered", lambda *a, **k: asked.append(k["role"]))
@@ -139,7 +139,7 @@ def test_what_takes_longer_than_was_thought_goes_to_a_process(
 
 
 def test_a_large_trace_is_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.answers import effort
+    from app.answers.forecast import effort
     from app.parts import results
     from app.state.uploads import take_trace
     from twin.workload import build

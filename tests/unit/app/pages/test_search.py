@@ -7,9 +7,9 @@ import signal
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.answers import studies
-from app.answers.studies import Launch, find_study, new_study
-from app.answers.study import Watched
+from app.answers.search import studies
+from app.answers.search.studies import Launch, find_study, new_study
+from app.answers.search.study import Watched
 from app.state.link import linked, query
 from app.state.view import View
 from tests.app_studies import finished, order, wait_for

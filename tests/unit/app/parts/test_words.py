@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.answers.figures import Figure
+from app.answers.forecast.figures import Figure
 from app.parts.cards import verdict_of
 from app.parts.figure import csv_text
 

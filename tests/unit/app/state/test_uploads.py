@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answers.forecast import forecast
+from app.answers.forecast.forecast import forecast
 from app.answers.setup import Setup
 from app.state.uploads import SMALL_MB, Folder, Uploads, take_model, take_scenario, take_trace
 from twin.errors import InputError

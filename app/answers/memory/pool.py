@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.answers.certainty import Certainty
-from app.answers.figures import Figure
-from app.answers.forecast import Forecast, Progress
+from app.answers.forecast.certainty import Certainty
+from app.answers.forecast.figures import Figure
+from app.answers.forecast.forecast import Forecast, Progress
 from app.answers.setup import Setup
 from twin.engine.run import quickest_engine
 from twin.report.charts.chart import Chart

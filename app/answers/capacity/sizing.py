@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.answers.certainty import certainty_of
-from app.answers.deployment import gpu_title
+from app.answers.capacity.deployment import gpu_title
+from app.answers.forecast.certainty import certainty_of
 from app.answers.setup import Setup
 from twin.report.numbers import count, limit, percent, percentile_name, seconds, significant
 from twin.report.slo import Slo

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from app.answers.certainty import certainty_of, error_between
-from app.answers.kv_dtypes import AUTO
+from app.answers.capacity.kv_dtypes import AUTO
+from app.answers.forecast.certainty import certainty_of, error_between
 from app.answers.setup import Setup
 from twin.engine.run import quickest_engine, simulate
 from twin.forecast_error import ForecastError

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.answers.certainty import Certainty, certainty_of
+from app.answers.forecast.certainty import Certainty, certainty_of
 from app.answers.setup import Setup
 from twin.engine.result import FINISHED, SimulationResult
 from twin.engine.run import quickest_engine, simulate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.answers.sampled import MOST, first_of
+from app.answers.forecast.sampled import MOST, first_of
 from twin.errors import InputError
 from twin.request import Request, SegmentContent
 from twin.workload.build import LoadedWorkload

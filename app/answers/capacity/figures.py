@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from app.answers.capacity import CapacityAnswer
-from app.answers.figures import Better, Figure
+from app.answers.capacity.answer import CapacityAnswer
+from app.answers.forecast.figures import Better, Figure
 from twin.report.numbers import count, significant
 
 _ROWS: tuple[tuple[str, Callable[[CapacityAnswer], float | None], bool, Better, str], ...] = (

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.answers.order import Order
-from app.answers.studies import Launch, Study
+from app.answers.search.order import Order
+from app.answers.search.studies import Launch, Study
 from twin.report.charts.chart import Chart
 from twin.report.numbers import seconds, significant
 

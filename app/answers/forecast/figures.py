@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.answers.certainty import error_between
-from app.answers.forecast import Forecast
+from app.answers.forecast.certainty import error_between
+from app.answers.forecast.forecast import Forecast
 from twin.report.numbers import percent, seconds, significant
 
 Better = Literal["lower", "higher", "neither"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.answers.studies import OUT, find_study
+from app.answers.search.studies import OUT, find_study
 from twin.errors import InputError
 
 OWN = "/path/to/your/files"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from app.answers.job import environment
-from app.answers.order import Order, read_order
+from app.answers.search.order import Order, read_order
 from twin.errors import InputError
 from twin.files import write_text
 

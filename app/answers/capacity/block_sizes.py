@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.answers.deployment import Deployment, deployments
-from app.answers.lengths import Lengths, lengths_of
+from app.answers.capacity.deployment import Deployment, deployments
+from app.answers.capacity.lengths import Lengths, lengths_of
 from app.answers.setup import Setup
 from twin.llm.capacity import KvCapacity
 from twin.report.numbers import count, percent, significant

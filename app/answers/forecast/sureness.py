@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from app.answers.forecast import Forecast
+from app.answers.forecast.forecast import Forecast
 from twin.report.numbers import limit, percentile_name, seconds
 
 Sureness = Literal["sure", "close", "unknown"]

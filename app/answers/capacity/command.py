@@ -2,7 +2,7 @@
 
 import shlex
 
-from app.answers.deployment import Deployment
+from app.answers.capacity.deployment import Deployment
 from twin.llm.engine_version import default_gpu_memory_utilization
 from twin.llm.models import MODELS
 from twin.scheduling.vllm_v1 import VLLM_VERSION

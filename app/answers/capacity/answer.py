@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.answers.capacity_command import capacity_command
-from app.answers.deployment import Deployment, deployments
-from app.answers.lengths import Lengths, lengths_of
+from app.answers.capacity.command import capacity_command
+from app.answers.capacity.deployment import Deployment, deployments
+from app.answers.capacity.lengths import Lengths, lengths_of
 from app.answers.setup import Setup
 from twin.errors import InputError
 from twin.llm.capacity import KvCapacity

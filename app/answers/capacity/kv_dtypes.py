@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.answers.deployment import Deployment, deployments
-from app.answers.lengths import lengths_of
+from app.answers.capacity.deployment import Deployment, deployments
+from app.answers.capacity.lengths import lengths_of
 from app.answers.setup import Setup
 from twin.errors import InputError
 from twin.llm.quality import KV_LOSS, NOTHING_PUBLISHED

@@ -1,0 +1,1 @@
+"""The block pool over a run, and eviction policies beside each other."""

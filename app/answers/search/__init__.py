@@ -1,0 +1,1 @@
+"""Studies: ordered, watched, judged and exported."""
