@@ -42,32 +42,56 @@ def trtllm_notes(
     version = parse_version(file.engine.version)
     if version is None or version >= _V2_SINCE:
         notes.append(_V2)
-    if workload.finish == "stop":
-        notes += _reserved(policy, blocks)
+    at_once = reserved_batch(file, policy, workload, blocks)
+    if at_once is not None and at_once < policy.max_num_seqs:
+        notes.append(_reserved(policy, at_once, blocks))
     return notes
 
 
-def _reserved(policy: ResolvedPolicy, blocks: int) -> list[str]:
-    """Return what reserving every answer up to max_model_len does, where it limits the batch."""
+def reserved_batch(
+    file: ScenarioFile, policy: ResolvedPolicy, workload: LoadedWorkload, blocks: int
+) -> int | None:
+    """Return how many requests run at once where each reserves KV for the longest answer.
+
+    A floor: cached prefixes count once. None: the engine reserves no blocks ahead, or each answer
+    has a limit that the client set.
+
+    Args:
+        file, policy, workload, blocks: as for `trtllm_notes`.
+    """
     given = policy.given.trtllm
-    usable = blocks - given.cuda_graph_padding
-    longest = policy.max_model_len
-    each = -(-longest // given.tokens_per_block)
-    at_once = usable // each
-    if at_once >= policy.max_num_seqs:
-        return []
+    if file.engine.name != "trtllm" or given.capacity_scheduler_policy == "MAX_UTILIZATION":
+        return None
+    if workload.finish != "stop":
+        return None
+    return _usable(policy, blocks) // _longest(policy)
+
+
+def _usable(policy: ResolvedPolicy, blocks: int) -> int:
+    """Blocks that requests can hold: padded CUDA graphs keep one."""
+    return blocks - policy.given.trtllm.cuda_graph_padding
+
+
+def _longest(policy: ResolvedPolicy) -> int:
+    """Blocks of a request that fills max_model_len."""
+    return -(-policy.max_model_len // policy.given.trtllm.tokens_per_block)
+
+
+def _reserved(policy: ResolvedPolicy, at_once: int, blocks: int) -> str:
+    given, usable = policy.given.trtllm, _usable(policy, blocks)
     head = (
         f"{given.capacity_scheduler_policy} reserves KV for every answer up to its max_tokens; "
         "answers that end by a stop token (finish: stop) are asked for without, so each request "
-        f"reserves max_model_len, {longest:,} tokens: {each:,} of {usable:,} blocks"
+        f"reserves max_model_len, {policy.max_model_len:,} tokens: {_longest(policy):,} of "
+        f"{usable:,} blocks"
     )
     if not at_once:
-        return [
+        return (
             f"{head}, and none is served here; the engine itself would lower its max_seq_len to "
             f"what fits: set policy.max_model_len to at most {usable * given.tokens_per_block:,}."
-        ]
-    return [
+        )
+    return (
         f"{head}, so about {at_once:,} run at once, however little KV is in use; more do with a "
         "lower policy.max_model_len, with policy.trtllm.capacity_scheduler_policy "
         "MAX_UTILIZATION, or if clients set max_tokens (finish: length)."
-    ]
+    )

@@ -16,7 +16,7 @@ from twin.report.slo import Slo
 from twin.report.verdict import BOUND_WORDS
 from twin.sweep.point import LoadPoint
 from twin.sweep.sweep import LoadSweep
-from twin.sweep.waits import BUDGET, KV, SEATS
+from twin.sweep.waits import BUDGET, KV, KV_FULL, SEATS
 
 Resource = Literal[
     "kv", "max_num_seqs", "token_budget", "compute", "hbm", "link", "launch", "lost", "none"
@@ -141,8 +141,11 @@ def _evidence(resource: Resource, point: LoadPoint) -> str:
     peak = f"peaks at {percent(point.kv_peak)}"
     if resource == "kv":
         waited = point.waits[KV]
-        waiting = f", requests wait for blocks {percent(waited)} of the time" if waited else ""
-        return f"usage {peak}, {_preemptions(point)}{waiting}"
+        # Blocks are short though few are in use: an engine keeps them for answers to come.
+        unused = waited and point.kv_peak is not None and point.kv_peak < KV_FULL
+        kept = " that are reserved, not in use" if unused else ""
+        waiting = f", requests wait {percent(waited)} of the time for blocks{kept}"
+        return f"usage {peak}, {_preemptions(point)}{waiting if waited else ''}"
     if resource == "max_num_seqs":
         return (
             f"requests wait for one of {count(point.seats)} seats {percent(point.waits[SEATS])} of "

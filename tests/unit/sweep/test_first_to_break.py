@@ -29,6 +29,15 @@ def test_kv_capacity_by_its_preemptions():
     )
 
 
+def test_blocks_that_are_short_though_unused_are_reserved():
+    some = {"waits": {"kv": 0.4}}
+    assert "wait 40.0 % of the time for blocks)." in broken(kv_peak=0.95, **some).sentence
+    reserved = (
+        "peaks at 3.00 %, 0 preemptions, requests wait 40.0 % of the time for blocks that are"
+    )
+    assert reserved in broken(kv_peak=0.03, **some).sentence
+
+
 @pytest.mark.parametrize(("reason", "resource"), [("kv", "kv"), ("max_num_seqs", "max_num_seqs")])
 def test_waiting_for_a_resource_breaks_it_from_some_of_the_time_on(reason, resource):
     assert broken(waits={reason: SOME}).resource == resource
