@@ -4,9 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hwmodels.given import GivenProfile
-from hwmodels.host import host_costs_for
 from hwmodels.profile import HardwareProfile
-from hwmodels.provenance import durations_rest_on, given_rests_on
 from hwmodels.spec import GpuSpec
 from twin.defaults import ResolvedPolicy, in_pipeline, resolve
 from twin.errors import InputError
@@ -19,18 +17,15 @@ from twin.llm.parallelism import Parallelism
 from twin.llm.quantization import kv_dtype_refusal, resolve_dtypes
 from twin.load.inputs import Inputs, find_arch, read_inputs
 from twin.load.kv_layouts import check_layout, layout_notes
+from twin.load.notes import VLLM_SCHEDULER_VERSION, scenario_notes, step_times_note
 from twin.load.pools import pool_files
 from twin.load.profile_file import find_gpu
+from twin.load.trtllm_notes import trtllm_notes
 from twin.policy import MAX_GPU_BLOCKS
 from twin.scenario import DEFAULT_VERSIONS, Scenario, ScenarioFile, ScenarioPool
 from twin.workload.build import LoadedWorkload
 
-_SCHEDULER_VERSION = (0, 33, 0)
 _TRTLLM_PRIORITY = (1, 4, 0)
-_PIPELINE_NOTE = (
-    "Pipeline parallelism: decisions are held to vLLM 0.33.0's scheduler, times were compared "
-    "with no measured run."
-)
 
 
 def resolve_scenario(file: ScenarioFile, base: Path, *, where: str) -> Scenario:
@@ -124,7 +119,9 @@ def _resolve(
         num_gpu_blocks=blocks,
         workload=workload,
         notes=(
-            *_notes(file, budget, workload, _durations_rest_on(file, layers, given)),
+            *scenario_notes(file, budget, workload),
+            *trtllm_notes(file, policy, workload, blocks),
+            step_times_note(file, layers, given),
             *layout_notes(file, given),
         ),
         layer_profile=layers,
@@ -136,7 +133,7 @@ def _check_engine(file: ScenarioFile, where: str) -> None:
     name, version = file.engine.name, file.engine.version
     check_version(version, f"{where}, engine.version")
     parsed = parse_version(version)
-    if name != "vllm" and parsed == _SCHEDULER_VERSION:
+    if name != "vllm" and parsed == VLLM_SCHEDULER_VERSION:
         raise InputError(
             f"{version} is a version of vLLM, not of {name}",
             where=f"{where}, engine.version",
@@ -279,43 +276,3 @@ def _layer_profile(
         return None
     # Experts were measured whole.
     return None if arch.moe is not None and spec.ep != spec.tp * spec.dp else profile
-
-
-_FITTED = (
-    "Host times and corrections of kernels are fitted to closed-loop runs on H100 and H200; "
-    "networks with experts are less certain."
-)
-
-
-def _durations_rest_on(
-    file: ScenarioFile, layers: HardwareProfile | None, given: GivenProfile | None
-) -> str:
-    if layers is None:
-        if given is None:
-            kernels = durations_rest_on(file.gpu, file.engine.name, file.engine.version)
-        else:
-            kernels = given_rests_on(given)
-        fitted = host_costs_for(file.engine.name, file.engine.version).fitted
-        return f"Step times: {kernels}." + (f" {_FITTED}" if fitted else "")
-    return (
-        f"Step times: one layer of {layers.facts['llm']} measured on this GPU with "
-        f"{layers.engine} {layers.engine_version}."
-    )
-
-
-def _notes(
-    file: ScenarioFile, budget: KvCapacity, workload: LoadedWorkload, durations: str
-) -> tuple[str, ...]:
-    notes = list(workload.notes)
-    if file.policy.num_gpu_blocks is None:
-        notes += budget.notes
-    version = parse_version(file.engine.version)
-    if file.engine.name == "vllm" and version != _SCHEDULER_VERSION:
-        notes.append(
-            "Scheduling decisions are those of vLLM 0.33.0; "
-            f"version {file.engine.version} may differ in details."
-        )
-    if file.parallelism.pp > 1:
-        notes.append(_PIPELINE_NOTE)
-    notes.append(durations)
-    return tuple(notes)

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from twin.report.charts.chart import Chart
 from twin.report.charts.load import LoadMarks, LoadRow, load_chart
+from twin.report.charts.load_panels import LatencyMarks
 from twin.report.html import escaped, figure, notes_section, page, table
+from twin.report.numbers import percent
 from twin.sweep.first_to_break import first_to_break
 from twin.sweep.knee import knee
 from twin.sweep.limit import load_limit
@@ -21,30 +23,32 @@ def load_rows(sweep: LoadSweep) -> list[LoadRow]:
             point.slo_ttft_s if at_slo else point.ttft_p99_s,
             point.goodput_per_s,
             point.slo.met if sweep.slo.asked else None,
+            point.slo_tpot_s,
         )
         for point in sweep.points
     ]
 
 
 def load_marks(sweep: LoadSweep) -> LoadMarks:
-    """Return limit, knee and error band of a sweep."""
-    at_slo, bend = sweep.slo.ttft_s is not None, knee(sweep)
-    error = sweep.error
+    """Return limits, knee and error bands of a sweep."""
+    slo, error, bend = sweep.slo, sweep.error, knee(sweep)
+    ttft = LatencyMarks(99.0 if slo.ttft_s is None else slo.percentile, slo.ttft_s, error.ttft_p90)
+    errors = f"P90 held-out error of mean TTFT ±{percent(error.ttft_p90)}"
+    tpot = None
+    if slo.tpot_s is not None:
+        tpot = LatencyMarks(slo.percentile, slo.tpot_s, error.tpot_p90)
+        errors += f" and of mean TPOT ±{percent(error.tpot_p90)}"
     return LoadMarks(
         unit=sweep.unit,
-        percentile=sweep.slo.percentile if at_slo else 99.0,
-        slo_s=sweep.slo.ttft_s,
+        ttft=ttft,
+        tpot=tpot,
         knee=None if bend.high is None else bend.low,
-        error=error.ttft_p90,
-        basis=(
-            f"P90 held-out error of mean TTFT ±{100 * error.ttft_p90:.3g} %, n = {error.rows} "
-            f"({error.basis})"
-        ),
+        basis=f"{errors}, n = {error.rows} ({error.basis})",
     )
 
 
 def sweep_chart(sweeps: Mapping[str, LoadSweep]) -> Chart:
-    """Return the load chart of sweeps by run name; limit, knee and band are those of the last."""
+    """Return the load chart of sweeps by run name; limits, knee and bands are those of the last."""
     last = list(sweeps.values())[-1]
     return load_chart({run: load_rows(one) for run, one in sweeps.items()}, load_marks(last))
 

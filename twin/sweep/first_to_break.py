@@ -3,12 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from twin.report.numbers import count, load, percent, percentile_name, seconds, significant
+from twin.report.numbers import (
+    count,
+    limit,
+    load,
+    percent,
+    percentile_name,
+    seconds,
+    significant,
+)
 from twin.report.slo import Slo
 from twin.report.verdict import BOUND_WORDS
 from twin.sweep.point import LoadPoint
 from twin.sweep.sweep import LoadSweep
-from twin.sweep.waits import BUDGET, KV, SEATS
+from twin.sweep.waits import BUDGET, KV, KV_FULL, SEATS
 
 Resource = Literal[
     "kv", "max_num_seqs", "token_budget", "compute", "hbm", "link", "launch", "lost", "none"
@@ -34,7 +42,7 @@ class FirstToBreak:
             what binds the steps that are too slow: `compute`, `hbm`, `link`, `launch` (the CPU);
             `lost`: requests that are refused or lost, whatever the GPU does; `none` does.
         offered, factor: the load at which it shows; None: nothing breaks.
-        sentence: for a reader, with the evidence.
+        sentence: for a reader: which figure breaks at which load, then what binds and the evidence.
     """
 
     resource: Resource
@@ -70,10 +78,35 @@ def first_to_break(sweep: LoadSweep) -> FirstToBreak:
         head = "First to break, below the scenario's own load"
         if point.factor == 1:
             head = "First to break, at the scenario's own load"
+    where = f"at {load(point.offered, sweep.unit)} {sweep.unit}"
     name = "no resource" if resource == "lost" else _NAMES.get(resource) or BOUND_WORDS[resource]
-    evidence = _evidence(resource, point, sweep)
-    words = f"{head}: {name} (at {load(point.offered, sweep.unit)} {sweep.unit} {evidence})."
+    evidence, told = _evidence(resource, point), _told(resource, point, sweep)
+    words = f"{head}: {name} ({where} {evidence})."
+    if told:
+        words = f"{head}: {told} {where}. What binds is {name}: {evidence}."
     return FirstToBreak(resource, point.offered, point.factor, words)
+
+
+def _told(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
+    """Return what a client sees of it: limits that are exceeded, the worst first; "" if nothing."""
+    if resource == "lost":
+        return ""
+    name = percentile_name(sweep.slo.percentile)
+    over = [
+        (value / most, f"{name} {title} {seconds(value)} is over {limit(most)}")
+        for title, value, most in (
+            ("TTFT", point.slo_ttft_s, sweep.slo.ttft_s),
+            ("TPOT", point.slo_tpot_s, sweep.slo.tpot_s),
+        )
+        if value is not None and most is not None and value > most
+    ]
+    parts = [words for _, words in sorted(over, reverse=True)]
+    if point.queue_grows:
+        parts.append("the queue grows")
+    if not parts and not point.holds:
+        # Each limit is kept at its percentile, but not by the same requests.
+        parts.append(f"{percent(point.slo_attainment)} of requests are within the SLO")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else "".join(parts)
 
 
 def _resource(point: LoadPoint, slo: Slo) -> Resource:
@@ -104,12 +137,15 @@ def _over(value: float | None, limit: float | None) -> bool:
     return value is not None and limit is not None and value > limit
 
 
-def _evidence(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
+def _evidence(resource: Resource, point: LoadPoint) -> str:
     peak = f"peaks at {percent(point.kv_peak)}"
     if resource == "kv":
         waited = point.waits[KV]
-        waiting = f", requests wait for blocks {percent(waited)} of the time" if waited else ""
-        return f"usage {peak}, {_preemptions(point)}{waiting}"
+        # Blocks are short though few are in use: an engine keeps them for answers to come.
+        unused = waited and point.kv_peak is not None and point.kv_peak < KV_FULL
+        kept = " that are reserved, not in use" if unused else ""
+        waiting = f", requests wait {percent(waited)} of the time for blocks{kept}"
+        return f"usage {peak}, {_preemptions(point)}{waiting if waited else ''}"
     if resource == "max_num_seqs":
         return (
             f"requests wait for one of {count(point.seats)} seats {percent(point.waits[SEATS])} of "
@@ -117,14 +153,12 @@ def _evidence(resource: Resource, point: LoadPoint, sweep: LoadSweep) -> str:
         )
     if resource == "lost":
         return f"{count(point.lost)} of {count(point.requests)} requests were refused or lost"
-    shown = _late(point, sweep)
-    busy = f"GPU busy {percent(point.gpu_busy_share)}"
     if resource == "token_budget":
         full = f"full steps of {count(point.step_tokens)} tokens {percent(point.waits[BUDGET])}"
         room = f"compute binds {percent(point.bound['compute'])} of GPU time"
-        return f"requests wait for {full} of the time, while {room}{shown}"
-    shares = f"it binds {percent(point.bound[resource])} of GPU time{_second(resource, point)}"
-    return f"{shares}, {busy}, KV {peak}{shown}"
+        return f"requests wait for {full} of the time, while {room}"
+    share = f"{percent(point.bound[resource])} of GPU time{_second(resource, point)}"
+    return f"{share}; GPU busy {percent(point.gpu_busy_share)}, KV {peak}"
 
 
 def _second(resource: Resource, point: LoadPoint) -> str:
@@ -133,22 +167,8 @@ def _second(resource: Resource, point: LoadPoint) -> str:
     name = max(others, key=lambda other: others[other])
     if others[name] < SOME:
         return ""
-    return f" and {BOUND_WORDS[name]} {percent(others[name])}"
+    return f", {BOUND_WORDS[name]} {percent(others[name])}"
 
 
 def _preemptions(point: LoadPoint) -> str:
     return f"{count(point.preemptions)} preemption{'' if point.preemptions == 1 else 's'}"
-
-
-def _late(point: LoadPoint, sweep: LoadSweep) -> str:
-    """Which limits are exceeded, and whether the queue grows."""
-    name = percentile_name(sweep.slo.percentile)
-    parts = [
-        f", {name} {title} {seconds(value)}"
-        for title, value, limit in (
-            ("TTFT", point.slo_ttft_s, sweep.slo.ttft_s),
-            ("TPOT", point.slo_tpot_s, sweep.slo.tpot_s),
-        )
-        if _over(value, limit)
-    ]
-    return "".join(parts) + (", the queue grows" if point.queue_grows else "")

@@ -4,6 +4,7 @@ import numpy as np
 
 from twin.engine.engines import sglang_limits
 from twin.engine.result import Ints, SimulationResult
+from twin.load.trtllm_notes import reserved_batch
 from twin.report.cluster import core_seconds
 from twin.report.occupancy import hold_seconds, serving_span
 from twin.scenario import Scenario, pools_of
@@ -20,8 +21,9 @@ def waits(scenario: Scenario, result: SimulationResult) -> dict[str, float]:
     """Return by reason the share of serving time in which requests wait for it.
 
     A step with waiting requests has one reason, in the order of `REASONS`: as many requests run as
-    may; it computes as many tokens as may be in a step; its blocks are nearly all in use. What is
-    left (a scheduler that spreads admissions out, a step already decided) is not told.
+    may; it computes as many tokens as may be in a step; its blocks are nearly all in use, or
+    reserved for answers that nobody limits (TensorRT-LLM). What is left (a scheduler that spreads
+    admissions out, a step already decided) is not told.
     """
     steps = result.steps
     total_s = core_seconds(result, serving_span(result))
@@ -30,9 +32,10 @@ def waits(scenario: Scenario, result: SimulationResult) -> dict[str, float]:
     hold = hold_seconds(result, serving_span(result))
     core = steps.replica
     waiting = steps.waiting > 0
-    seats, budgets = (limits[core] for limits in _limits(scenario, result))
+    seats, budgets, reserved = (limits[core] for limits in _limits(scenario, result))
     full = steps.prefill_tokens + steps.decode_tokens >= budgets
     used = steps.used_blocks >= KV_FULL * result.usable_of_core[core]
+    used |= steps.running >= reserved
     reasons = np.select([~waiting, steps.running >= seats, full, used], [-1, 0, 1, 2], -1)
     return {
         reason: min(1.0, float(hold[reasons == index].sum()) / total_s)
@@ -47,10 +50,18 @@ def seats_of(scenario: Scenario) -> int:
     return scenario.policy.max_num_seqs
 
 
-def _limits(scenario: Scenario, result: SimulationResult) -> tuple[Ints, Ints]:
-    """Return (most requests, most tokens a step) of each engine core."""
+def _limits(scenario: Scenario, result: SimulationResult) -> tuple[Ints, Ints, Ints]:
+    """Return (most requests, most tokens a step, requests that reserve all KV) of each core."""
     pools = [pool.scenario for pool in pools_of(scenario)]
     of_core = result.pool_of_core
     seats = np.array([seats_of(pool) for pool in pools], dtype=np.int64)
     budgets = np.array([pool.policy.max_num_batched_tokens for pool in pools], dtype=np.int64)
-    return seats[of_core], budgets[of_core]
+    reserved = np.array([_reserving(pool) for pool in pools], dtype=np.int64)
+    return seats[of_core], budgets[of_core], reserved[of_core]
+
+
+def _reserving(scenario: Scenario) -> int:
+    """Return how many requests reserve all KV; where none is reserved, more than ever run."""
+    blocks = scenario.num_gpu_blocks
+    at_once = reserved_batch(scenario.file, scenario.policy, scenario.workload, blocks)
+    return seats_of(scenario) + 1 if at_once is None else at_once

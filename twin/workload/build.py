@@ -23,7 +23,7 @@ from twin.workload.spec import (
     TraceWorkload,
     WorkloadSpec,
 )
-from twin.workload.trace import Trace
+from twin.workload.trace import Finish, Trace
 
 NO_TIMES = "the trace has no times: all requests arrive at 0; set arrivals to spread them"
 
@@ -70,6 +70,14 @@ class LoadedWorkload:
     def warmup_requests(self) -> int:
         """The first so many requests, by index, are to be left out of reports."""
         return self.spec.warmup_requests if isinstance(self.spec, ClosedLoopWorkload) else 0
+
+    @property
+    def finish(self) -> Finish:
+        """How answers end: by a stop token nobody foresees, or by max_tokens."""
+        spec = self.spec
+        if isinstance(spec, TraceWorkload):
+            return spec.finish or self.traces[spec.path, spec.format].finish
+        return spec.finish
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -37,6 +37,15 @@ def test_the_reason_is_what_is_short(reason, lacks, stride):
     assert sum(found.values()) <= 1 + 1e-9
 
 
+def test_blocks_reserved_for_answers_that_nobody_limits_are_short_though_unused():
+    told = {"engine": {"name": "trtllm"}, "policy.num_gpu_blocks": 1024}  # 128 a request
+    scenario = load_scenario("chat-h100", {**CROWD, **told})
+    result = simulate(scenario)
+    assert result.steps.used_blocks.max() < 0.5 * result.usable_of_core[0]
+    assert waits(scenario, result)["kv"] > 0.9
+    assert waited(**told, **{"workload.finish": "length"})["kv"] < 0.9
+
+
 def test_nobody_waits_when_few_come():
     assert waited(**{"workload.arrivals.rate": 1}) == dict.fromkeys(REASONS, 0.0)
 

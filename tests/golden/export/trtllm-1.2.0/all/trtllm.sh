@@ -20,6 +20,8 @@
 # Caveats:
 # - Options are those of TensorRT-LLM 1.4.0; the scenario names 1.2.0, which may lack some or
 #     spell them otherwise.
+# - Of the forecast: Scheduling decisions follow rules read from TensorRT-LLM's source; no
+#     recording of a running engine was there to hold them to.
 # - Of the forecast: Step times: kernels measured under trtllm 1.3.0rc20; held-out error,
 #     median/P90 %: gemm 1.9/8.1, prefill 2.3/7.9, decode 4.0/19.4, all_reduce 3.0/25.9. Host
 #     times and corrections of kernels are fitted to closed-loop runs on H100 and H200; networks

@@ -18,6 +18,8 @@
 # Scenario: sha256 fc9eaaa530f57db8d24b03a17cefe6df4d5cf8dbc42d2bd4540530dfedf976b7
 # Hardware: not validated on hardware; run: twin-calibrate validate golden.yaml
 # Caveats:
+# - Of the forecast: Scheduling decisions follow rules read from TensorRT-LLM's source; no
+#     recording of a running engine was there to hold them to.
 # - Of the forecast: Step times: kernels measured under trtllm 1.3.0rc20; held-out error,
 #     median/P90 %: gemm 1.9/8.1, prefill 2.3/7.9, decode 4.0/19.4, all_reduce 3.0/25.9. Host
 #     times and corrections of kernels are fitted to closed-loop runs on H100 and H200; networks

@@ -25,6 +25,11 @@
 # - policy.trtllm.cuda_graph_padding True is not told to TensorRT-LLM: it has no option for that.
 # - Of the forecast: trtllm 1.4.0 was never measured: overhead taken from trtllm 1.0 (fitted on 1
 #     measured capacity); expect ± 0.4 GiB a GPU
+# - Of the forecast: Scheduling decisions follow rules read from TensorRT-LLM's source; no
+#     recording of a running engine was there to hold them to.
+# - Of the forecast: KV cache manager V1 is simulated. Where TensorRT-LLM takes V2, which from 1.4
+#     on is its own choice for some networks (kv_cache_config.use_kv_cache_manager_v2), it
+#     schedules by MAX_UTILIZATION whatever is set.
 # - Of the forecast: Step times: kernels measured under trtllm 1.3.0rc20; held-out error,
 #     median/P90 %: gemm 1.9/8.1, prefill 2.3/7.9, decode 4.0/19.4, all_reduce 3.0/25.9. Host
 #     times and corrections of kernels are fitted to closed-loop runs on H100 and H200; networks
