@@ -141,7 +141,11 @@ def main():
     """Run a search."""
     out, trials, workers, *url = sys.argv[1:]
     options = StudyOptions(
-        out=Path(out), trials=int(trials), workers=int(workers), storage=url[0] if url else None
+        out=Path(out),
+        trials=int(trials),
+        workers=int(workers),
+        storage=url[0] if url else None,
+        halving=True,  # so few requests represent nothing, and rungs are to be cut short as well
     )
     run_study(small_problem(), options)
 

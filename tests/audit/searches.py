@@ -83,7 +83,7 @@ def run(name: str, trials: int | None = None) -> dict[str, Any]:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         result = run_study(problem, StudyOptions(out=Path(folder), trials=trials or case.trials))
-        report = conclude(problem, result.trials, Path(folder))
+        report = conclude(problem, result, Path(folder))
     return {**search_summary(report), "wall_s": time.perf_counter() - started}
 
 

@@ -166,7 +166,7 @@ def main() -> None:
         out = Path(asked.out or folder)
         problem = azure_problem()
         study = run_study(problem, StudyOptions(out=out, trials=TRIALS))
-        report = conclude(problem, study.trials, out)
+        report = conclude(problem, study, out)
         print(report.judgement.sentence)
         write(report)
 

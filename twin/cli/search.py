@@ -56,7 +56,7 @@ def search_command(
         bool | None,
         typer.Option(
             "--halving/--no-halving",
-            help="Stop weak candidates after a part of the traffic. [where it is possible]",
+            help="Stop weak candidates after a part of the traffic. [where that represents it]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of what the sampler draws.")] = 0,
@@ -143,7 +143,7 @@ def _judged(
     if not any(trial.state == "complete" for trial in study.trials):
         raise NothingFeasibleError(study)  # nothing that a report could show
     with shown_step(quiet) as step:
-        return conclude(problem, study.trials, out, seeds=seeds, command=_command(), progress=step)
+        return conclude(problem, study, out, seeds=seeds, command=_command(), progress=step)
 
 
 def _tell(
@@ -154,6 +154,8 @@ def _tell(
     quiet: bool,
     json_file: str | None,
 ) -> None:
+    from dataclasses import asdict
+
     from twin.search.judging.terminal import terminal_summary
     from twin.search.output import write_search
 
@@ -161,6 +163,7 @@ def _tell(
         "sampler": study.sampler,
         "seed": options.seed,
         "halving": study.halving,
+        "rungs": [asdict(rung) for rung in study.rungs],
         "population": study.population,
         "where": study.where,
     }

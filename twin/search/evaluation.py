@@ -1,6 +1,6 @@
 """`Evaluation`: what one candidate gave."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,3 +32,12 @@ class Evaluation:
     def meets(self) -> bool:
         """Whether it was simulated and keeps every constraint."""
         return self.infeasible is None and all(v <= 0 for v in self.violations.values())
+
+    @property
+    def broken(self) -> float:
+        """By how much constraints are broken, all together, relative to their limits."""
+        return sum(value for value in self.violations.values() if value > 0)
+
+
+Evaluates = Callable[[Candidate, float], Evaluation]
+"""Gives a candidate's figures on the first so much of the search part, in (0, 1]."""

@@ -43,10 +43,12 @@ def test_it_writes_its_files_and_the_scenario_among_them_runs(twin, tmp_path):
     summary = json.loads((tmp_path / "o" / "summary.json").read_text())
     assert summary == json.loads((tmp_path / "s.json").read_text())
     assert summary["counts"]["trials"] == 12
-    assert summary["study"] | {"name": ""} == {
-        "name": "", "sampler": "tpe", "seed": 0, "halving": True, "population": None,
-        "where": "o/study.journal",
+    rungs = summary["study"]["rungs"]
+    assert summary["study"] | {"name": "", "rungs": []} == {
+        "name": "", "sampler": "tpe", "seed": 0, "halving": any(rung["used"] for rung in rungs),
+        "rungs": [], "population": None, "where": "o/study.journal",
     }  # fmt: skip
+    assert [rung["share"] for rung in rungs] == [1 / 9, 1 / 3]
     recommended = load_scenario("o/scenario.yaml")
     assert recommended.file.policy == load_policy("o/policy.yaml")
     for key, value in summary["candidate"].items():
@@ -71,6 +73,23 @@ def test_the_same_command_again_gives_the_same_answer(twin, tmp_path):
     twin(*command, "--out", "one")
     assert {name: (tmp_path / "one" / name).read_bytes() for name in FILES} == first
     assert (tmp_path / "one" / "study.journal").read_bytes() == journal
+
+
+def test_parts_that_do_not_represent_the_traffic_are_told(twin, tmp_path):
+    """Contexts of sessions grow: gaps on the first third are not those of the whole."""
+    growing = ("agentic-sessions-h100", "--set", "workload.num_sessions=24")
+    command = (*growing, "--objective", "p99_itl_s", "--seeds", "2", "--trials", "6")
+    for option, words in (
+        ((), "were not stopped early after"),
+        (("--halving",), "as --halving asks"),
+    ):
+        out, _ = twin(*command, *option, "--out", "".join(option) or "o")
+        summary = json.loads((tmp_path / ("".join(option) or "o") / "summary.json").read_text())
+        assert summary["study"]["halving"] is bool(option)
+        assert all(rung["off"] > 0.25 for rung in summary["study"]["rungs"])
+        (note,) = [note for note in summary["notes"] if words in note]
+        assert note in " ".join(out.split())
+        assert note in (tmp_path / ("".join(option) or "o") / "report.html").read_text()
 
 
 def test_another_problem_does_not_write_over_a_report(twin, tmp_path):

@@ -1,6 +1,6 @@
 """`conclude`: from a study's trials to its report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from twin.forecast_error import STANDS_IN
@@ -17,7 +17,8 @@ from twin.search.judging.runs import Runs
 from twin.search.judging.stretch import stretches
 from twin.search.judging.verdict import Judgement, judge
 from twin.search.problem import SearchProblem
-from twin.search.study.options import FinishedTrial
+from twin.search.study.options import StudyResult
+from twin.search.study.rungs import told_rungs
 
 SCENARIO_FILE = "scenario.yaml"
 """In a search's folder: the scenario with the recommended policy."""
@@ -30,7 +31,7 @@ SATURATED = (
 
 def conclude(
     problem: SearchProblem,
-    trials: Sequence[FinishedTrial],
+    study: StudyResult,
     out: Path,
     *,
     seeds: int = 5,
@@ -41,7 +42,7 @@ def conclude(
 
     Args:
         problem: what was searched.
-        trials: all of the study, by number.
+        study: its trials.
         out: the folder that the report will stand in; a verdict of a GPU there is told.
         seeds: how many fresh seeds; recordings are cut into twice as many stretches.
         command: how the search was started.
@@ -52,7 +53,7 @@ def conclude(
     """
     experts = find_arch(problem.file.llm, problem.base, problem.where).moe is not None
     runs = EvaluatorRuns(Evaluator(problem), experts)
-    whole = [Tried(t.number, t.evaluation) for t in trials if t.state != "pruned"]
+    whole = [Tried(t.number, t.evaluation) for t in study.trials if t.state != "pruned"]
     judgement = judge(problem, whole, runs, experts=experts, seeds=seeds, progress=progress)
     lengths = stretches(whole, judgement.shown, runs)
     explanation = explain(problem, whole, judgement, runs, experts=experts, progress=progress)
@@ -64,8 +65,8 @@ def conclude(
         hardware=hardware_word(file_of(problem, judgement.candidate).policy, out / SCENARIO_FILE),
         title=problem.file.name,
         command=command,
-        notes=(*_answers(problem, judgement), *_notes(judgement, runs)),
-        pruned=len(trials) - len(whole),
+        notes=(*_answers(problem, judgement), *_stopped(study), *_notes(judgement, runs)),
+        pruned=len(study.trials) - len(whole),
         stretches=lengths,
     )
 
@@ -76,6 +77,12 @@ def _answers(problem: SearchProblem, judgement: Judgement) -> tuple[str, ...]:
         return ()
     policy = file_of(problem, judgement.candidate).policy
     return caveats(policy.kv_cache_dtype, policy.quantization)
+
+
+def _stopped(study: StudyResult) -> tuple[str, ...]:
+    """Return what parts of the traffic did not tell good candidates from weak ones."""
+    told = told_rungs(study.rungs)
+    return () if told is None else (told,)
 
 
 def _notes(judgement: Judgement, runs: Runs) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class SearchReport:
         hardware: what a GPU has said of the recommended policy.
         title: of the page.
         command: how the search was started; None: not by a command.
-        notes: caveats of the forecasts, one sentence each.
+        notes: caveats of the search and of its forecasts, one sentence each.
         pruned: trials that were stopped early.
         stretches: how long the runs are that figures are of, by `stretch.STRETCHES`.
     """

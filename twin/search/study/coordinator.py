@@ -5,6 +5,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -22,11 +24,12 @@ from twin.search.study.ledger import Ledger
 from twin.search.study.options import StudyOptions, StudyResult
 from twin.search.study.processes import run_processes
 from twin.search.study.progress import StudyProgress, Watch
+from twin.search.study.rungs import Halving, Rung, measured_rungs
 from twin.search.study.samplers import SAMPLERS, default_sampler, population_of
 from twin.search.study.storage import Store, kept_errors
 from twin.search.study.worker import Plan, Worker
 
-PROBLEM, POPULATION = "problem", "population"
+PROBLEM, POPULATION, SHARES = "problem", "population", "shares"
 _SHOWN = 3
 """Differences that a message names."""
 
@@ -71,9 +74,11 @@ def run_study(
     try:
         plan = _joined(plan, store)
         ledger = Ledger(store, plan.name, options.trials)
+        evaluator = cache(lambda: Evaluator(problem))
         with _terminable(), kept_errors(store.where):
             try:
-                _work(plan, store, ledger, Watch(ledger, plan, progress))
+                plan = _decided(plan, store, evaluator)
+                _work(plan, store, ledger, Watch(ledger, plan, progress), evaluator)
             except KeyboardInterrupt as interrupt:
                 ledger.release()
                 raise _stopped(ledger, store, options, interrupt) from None
@@ -83,7 +88,7 @@ def run_study(
             name=plan.name,
             where=store.where,
             sampler=plan.sampler,
-            halving=plan.halving,
+            rungs=plan.rungs,
             population=plan.population if genetic else None,
         )
     finally:
@@ -105,9 +110,9 @@ def _planned(problem: SearchProblem, options: StudyOptions) -> Plan:
             raise InputError(f"{value} is too few", where=name, remedy="give 1 or more")
     if options.seed < 0:
         raise InputError(f"{options.seed} is negative", where="--seed", remedy="give 0 or more")
-    halving = options.halving
-    if halving is None:
-        halving = sampler == "tpe" and not several
+    halving: Halving = "always" if options.halving else "never"
+    if options.halving is None and sampler == "tpe" and not several:
+        halving = "where it represents"
     facts = facts_of(problem, sampler, options.seed, halving)
     population = population_of(options.trials)
     return Plan(problem, options, study_name(problem, facts), sampler, halving, population)
@@ -128,7 +133,31 @@ def _joined(plan: Plan, store: Store) -> Plan:
             study.set_user_attr(PROBLEM, facts)
         _check_length(store, study, plan.options.trials)
         population = study.user_attrs[POPULATION]
-    return Plan(plan.problem, plan.options, plan.name, plan.sampler, plan.halving, int(population))
+    return replace(plan, population=int(population))
+
+
+def _decided(plan: Plan, store: Store, evaluator: Callable[[], Evaluator]) -> Plan:
+    """Return the plan with the study's rungs, which are decided before its first trial.
+
+    All processes and later runs take what is kept: trials are compared rung by rung.
+    """
+    if plan.halving == "never":
+        return plan
+    kept = _made(plan, store).user_attrs.get(SHARES)
+    if kept is None:
+        prepare(plan.problem, plan.options.trials)
+        # Not under the lock, which others wait for; who comes first decides.
+        found = measured_rungs(
+            plan.problem,
+            plan.halving,
+            lambda candidate, share: evaluator().evaluate(candidate, Piece(share=share)),
+        )
+        with store.locks.exclusive():
+            study = _made(plan, store)
+            if SHARES not in study.user_attrs:
+                study.set_user_attr(SHARES, [asdict(rung) for rung in found])
+            kept = study.user_attrs[SHARES]
+    return replace(plan, rungs=tuple(Rung(**rung) for rung in kept))
 
 
 def _made(plan: Plan, store: Store) -> optuna.Study:
@@ -176,7 +205,9 @@ def _check_length(store: Store, study: optuna.Study, trials: int) -> None:
         )
 
 
-def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
+def _work(
+    plan: Plan, store: Store, ledger: Ledger, watch: Watch, evaluator: Callable[[], Evaluator]
+) -> None:
     watch.look()
     if ledger.complete():
         return
@@ -187,12 +218,11 @@ def _work(plan: Plan, store: Store, ledger: Ledger, watch: Watch) -> None:
         return
     prepare(plan.problem, plan.options.trials - len(ledger.finished()))
     if plan.options.workers == 1:
-        evaluator = Evaluator(plan.problem)
         worker = Worker(
             plan,
             store,
             ledger,
-            lambda candidate, share: evaluator.evaluate(candidate, Piece(share=share)),
+            lambda candidate, share: evaluator().evaluate(candidate, Piece(share=share)),
         )
         worker.run(lambda: True, watch.look)
     else:

@@ -12,16 +12,13 @@ from twin.search.evaluation import Evaluation
 from twin.search.objectives import OBJECTIVES
 from twin.search.study.ledger import RUNGS
 
-SHARES = (1 / 9, 1 / 3)
-"""Of the search part, before all of it."""
 _KEEP_ONE_OF = 3
 
 
 def standing(evaluation: Evaluation, objective: str) -> list[float]:
     """Return what candidates are compared by, smaller is better: broken limits, then objective."""
-    broken = sum(value for value in evaluation.violations.values() if value > 0)
     value = evaluation.objectives[objective]
-    return [broken, value if OBJECTIVES[objective].direction == "minimize" else -value]
+    return [evaluation.broken, value if OBJECTIVES[objective].direction == "minimize" else -value]
 
 
 def goes_on(own: Sequence[Sequence[float]], number: int, trials: Sequence[FrozenTrial]) -> bool:

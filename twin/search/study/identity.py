@@ -9,13 +9,14 @@ from typing import Any
 from twin import __version__
 from twin.load.paths import names_a_file
 from twin.search.problem import SearchProblem
+from twin.search.study.rungs import Halving
 from twin.validation import content_digest
 
 _SHOWN = 60
 """Characters of a value in a message."""
 
 
-def facts_of(problem: SearchProblem, sampler: str, seed: int, halving: bool) -> dict[str, Any]:
+def facts_of(problem: SearchProblem, sampler: str, seed: int, halving: Halving) -> dict[str, Any]:
     """Return as plain data all that a study's trials depend on.
 
     Files count by what they hold, not by their names, so that machines may keep them elsewhere.
@@ -25,7 +26,7 @@ def facts_of(problem: SearchProblem, sampler: str, seed: int, halving: bool) -> 
         problem: what is searched.
         sampler: by name.
         seed: of what it draws.
-        halving: whether weak candidates stop early.
+        halving: when weak candidates stop early.
     """
     return {
         "servetwin": __version__,

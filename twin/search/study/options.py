@@ -7,6 +7,7 @@ from typing import Literal
 
 from twin.search.evaluation import Evaluation
 from twin.search.knob import Candidate
+from twin.search.study.rungs import Rung
 
 TrialState = Literal["complete", "pruned", "infeasible"]
 
@@ -25,7 +26,7 @@ class StudyOptions:
         storage: URL of a database that keeps the study instead of the journal.
         ray: address of a Ray cluster that evaluates, `auto` for the one at hand; None: none does.
         halving: whether weak candidates stop after a part of the traffic; None: where it is
-            possible and helps (one objective, TPE).
+            possible and helps (one objective, TPE), after parts that represent the whole alone.
     """
 
     out: Path
@@ -72,7 +73,7 @@ class StudyResult:
         name: of the study in its storage.
         where: it is kept.
         sampler: that drew the candidates.
-        halving: whether weak candidates stopped early.
+        rungs: parts of the traffic after which weak candidates might have stopped.
         population: of a genetic sampler; None: another kind.
     """
 
@@ -80,8 +81,13 @@ class StudyResult:
     name: str
     where: str
     sampler: str
-    halving: bool
+    rungs: tuple[Rung, ...] = ()
     population: int | None = None
+
+    @property
+    def halving(self) -> bool:
+        """Whether weak candidates stopped early."""
+        return any(rung.used for rung in self.rungs)
 
     @property
     def complete(self) -> tuple[Evaluation, ...]:

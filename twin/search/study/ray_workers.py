@@ -11,14 +11,14 @@ from typing import Any
 
 from twin.errors import InputError, ServetwinError
 from twin.search.evaluate import Evaluator
-from twin.search.evaluation import Evaluation
+from twin.search.evaluation import Evaluates, Evaluation
 from twin.search.knob import Candidate
 from twin.search.piece import Piece
 from twin.search.problem import SearchProblem
 from twin.search.study.ledger import Ledger
 from twin.search.study.progress import Watch
 from twin.search.study.storage import Store
-from twin.search.study.worker import Evaluates, Plan, Worker
+from twin.search.study.worker import Plan, Worker
 
 _LOOK_S = 0.25
 _CONNECT_S = 10.0

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import optuna
 
-from twin.search.evaluation import Evaluation
-from twin.search.knob import Candidate
+from twin.search.evaluation import Evaluates, Evaluation
 from twin.search.problem import SearchProblem
 from twin.search.study.drawing import Drawing, draw
-from twin.search.study.halving import SHARES, goes_on, standing
+from twin.search.study.halving import goes_on, standing
 from twin.search.study.ledger import DRAWS, Claim, Ledger, key_of
 from twin.search.study.options import FinishedTrial, StudyOptions
+from twin.search.study.rungs import Halving, Rung
 from twin.search.study.samplers import SAMPLERS, sampler_for
 from twin.search.study.storage import Store, open_store
 
@@ -21,10 +21,6 @@ _DRAWS = 10
 """Of a candidate, at most, until one is new."""
 _WAIT_S = 0.2
 """Between two looks for a trial while others work on all that are left."""
-
-
-Evaluates = Callable[[Candidate, float], Evaluation]
-"""Gives a candidate's figures on the first so much of the search part, in (0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +32,18 @@ class Plan:
         options: of the run.
         name: of the study.
         sampler: by name.
-        halving: whether weak candidates stop early.
+        halving: when weak candidates stop early.
         population: of a genetic sampler.
+        rungs: parts of the traffic that come before all of it, as the study keeps them.
     """
 
     problem: SearchProblem
     options: StudyOptions
     name: str
     sampler: str
-    halving: bool
+    halving: Halving
     population: int
+    rungs: tuple[Rung, ...] = ()
 
     def open(self) -> Store:
         """Open the study's storage."""
@@ -128,7 +126,7 @@ class Worker:
         """Return what becomes of a candidate, seen on more and more of the traffic."""
         number, objective = claim.trial.number, self.plan.problem.objectives[0]
         rungs: list[list[float]] = []
-        for share in (*(SHARES if self.plan.halving else ()), 1.0):
+        for share in (*(rung.share for rung in self.plan.rungs if rung.used), 1.0):
             evaluation = self.evaluate(drawing.candidate, share)
             reason = _no_figures(evaluation)
             if reason is not None:
