@@ -34,6 +34,7 @@ from twin.search.judging.page import search_charts
 from twin.search.judging.report import SearchReport
 from twin.search.judging.table import (
     GAIN_HEADINGS,
+    LIMIT_HEADINGS,
     change_rows,
     constraint_rows,
     gain_rows,
@@ -122,7 +123,7 @@ def figures(report: SearchReport, runs: Mapping[str, Any]) -> str:
             ("key", "default", "found"), change_rows(_candidate(report), report.problem.defaults)
         ),
         "" if shown is None else table(GAIN_HEADINGS, gain_rows(report, shown)),
-        "" if shown is None else table(("limit", "default", "found"), constraint_rows(shown)),
+        "" if shown is None else table(LIMIT_HEADINGS, constraint_rows(shown)),
         "All of the held-out part in one run each:",
         table(("", "default", "found"), rows),
         "One knob turned, from the found policy:",
