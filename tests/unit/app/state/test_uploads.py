@@ -69,7 +69,7 @@ def test_a_scenario_may_name_no_file(folder: Folder, bad: str) -> None:
     [
         (b"", "is empty"),
         (b"   \n", "is empty"),
-        (gzip.compress(b"0" * 1000), "gzip"),
+        (gzip.compress(b"0" * 1000, mtime=0), "gzip"),
         (b"PK\x03\x04rest", "ZIP"),
         (b"<html><body>no</body></html>", "web page"),
         (b"\xff\xfe\x00\x01", "mine.csv"),
