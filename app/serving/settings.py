@@ -22,6 +22,8 @@ _SIZES = {"theme.metricValueFontSize": "1.6rem", "theme.headingFontSizes": _HEAD
 _LIGHT = {"theme.light.textColor": "#000000"}
 _DARK = {
     "theme.dark.backgroundColor": "#0E1117",
+    "theme.dark.secondaryBackgroundColor": "#1B2129",
+    "theme.dark.sidebar.backgroundColor": "#151A21",
     "theme.dark.primaryColor": "#56B4E9",
     "theme.dark.greenColor": "#56B4E9",
     "theme.dark.greenTextColor": "#56B4E9",

@@ -37,8 +37,11 @@ def test_every_chart_is_valid_and_draws(history, make, theme):
     assert re.fullmatch(r"[A-Z].*\.", chart.alt), chart.alt
     assert chart.caption
     json.dumps(chart.spec, allow_nan=False)
-    altair.Chart.from_dict(themed(chart.spec, theme))
-    assert vl_convert.vegalite_to_svg(themed(chart.spec, theme)).startswith("<svg")
+    dressed = themed(chart.spec, theme)
+    # The schema says nothing of the data, and takes its time with each of 8,000 cells.
+    some = {**dressed, "data": {"values": chart.rows[:20]}} if "data" in dressed else dressed
+    altair.Chart.from_dict(some)
+    assert vl_convert.vegalite_to_svg(dressed).startswith("<svg")
 
 
 def test_the_map_has_a_cell_an_instant_and_row(history):
