@@ -41,9 +41,9 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) -m "not audit" --ignore tests/browser
 
-# By themselves: a server and a browser want both cores.
+# By themselves: a server and a browser for each process want both cores.
 browser: $(VENV)/.dev
-	$(BIN)/pytest tests/browser
+	$(BIN)/pytest -n $(JOBS) tests/browser
 
 audit: $(VENV)/.dev
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m audit --hypothesis-profile=audit

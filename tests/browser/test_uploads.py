@@ -80,7 +80,7 @@ def test_300_megabytes_are_refused_in_words(visitor: Visitor, tmp_path: Path) ->
     with large.open("wb") as out:
         out.truncate(300_000_000)
     visitor.open(charts=2)
-    files_of(visitor).first.set_inputfiles_of(str(large))
+    files_of(visitor).first.set_input_files(str(large))
     visitor.page.get_by_text("64").first.wait_for()
     sidebar = visitor.page.locator("[data-testid=stSidebar]").inner_text()
     assert "must be" in sidebar or "exceeds" in sidebar, sidebar
