@@ -108,6 +108,13 @@ class Visitor:
         """Nothing broke, every chart is drawn and has words, nobody outside was asked."""
         assert not self.page.locator("[data-testid=stException]").count()
         assert "Something went wrong" not in self.text
+        # Charts come a moment after the words around them.
+        self.page.wait_for_function(
+            "chart => [...document.querySelectorAll(chart)].every(one => {"
+            " const drawn = one.querySelector('canvas, svg.marks');"
+            " return drawn && drawn.getBoundingClientRect().width > 50; })",
+            arg=CHART,
+        )
         labels = self.labels()
         assert all(labels), labels
         sizes = self.page.eval_on_selector_all(
