@@ -21,8 +21,8 @@ def test_a_search_to_its_end_and_its_export(visitor: Visitor, another: Visitor) 
     visitor.settle(charts=1)
     visitor.check_sound()
     visitor.shot("search-done")
+    visitor.page.wait_for_url(re.compile(r"study=[0-9a-f]{32}"))
     address = visitor.page.url
-    assert re.search(r"study=[0-9a-f]{32}", address)
 
     # Who has the address sees the same study; who has not sees none.
     another.page.goto(address)
