@@ -55,6 +55,10 @@ FORECAST_ERRORS: dict[str, ForecastError] = {
 }
 
 
+COMPARED_GPUS = ("h100_sxm", "h200_sxm")
+"""GPUs of those rows; of others no serving run was held out."""
+
+
 # The same rows in pairs of one deployment that differ in clients alone, at most fourfold: what the
 # ratio of two forecasts is off the ratio of the two measurements. `python -m
 # tests.audit.difference_errors` prints them; docs/accuracy.md has the table.

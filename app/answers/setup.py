@@ -92,11 +92,6 @@ class Setup:
         return asdict(self)
 
 
-def same_scenario(one: Setup, other: Setup) -> bool:
-    """Whether two setups start from the same scenario and uploads."""
-    return one.without_changes().digest() == other.without_changes().digest()
-
-
 def problem_of(setup: Setup) -> str:
     """Return why a setup cannot be simulated, in one line; empty: it can."""
     try:

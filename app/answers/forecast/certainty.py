@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from twin.forecast_error import ForecastError, difference_error, forecast_error
+from twin.forecast_error import (
+    COMPARED_GPUS,
+    ForecastError,
+    difference_error,
+    forecast_error,
+)
 from twin.scenario import Scenario
 from twin.search.judging.error_of_difference import same_prices
-
-# The accuracy report's held-out groups are of these; of others no serving run was compared.
-_COMPARED_GPUS = ("h100_sxm", "h200_sxm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Certainty:
 def certainty_of(scenario: Scenario) -> Certainty:
     """Return how far forecasts of a scenario are off, by the accuracy report."""
     experts = scenario.arch.moe is not None
-    unlike = sorted({gpu for gpu in _gpus(scenario) if gpu not in _COMPARED_GPUS})
+    unlike = sorted({gpu for gpu in _gpus(scenario) if gpu not in COMPARED_GPUS})
     if unlike:
         why = f"no serving run on {', '.join(unlike)} was held out"
         return Certainty(None, None, 0, why, experts)

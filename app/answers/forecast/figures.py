@@ -57,7 +57,7 @@ def figures_of(
             "lower",
             wrong,
             about,
-            _band(new[key][at], own),
+            band(new[key][at], own),
         )
         for key, title, wrong, own, about in (
             ("ttft_s", "TTFT", first, sure.ttft, "time to first token"),
@@ -83,7 +83,13 @@ def _errors(now: Forecast, before: Forecast | None) -> tuple[float | None, float
     return error.ttft_p90, error.tpot_p90
 
 
-def _band(value: float | None, error: float | None) -> str:
+def band(value: float | None, error: float | None) -> str:
+    """Return in words how far off a duration may be.
+
+    Args:
+        value: seconds; None: there is none.
+        error: relative; None: not known.
+    """
     if value is None:
         return ""
     if error is None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.answers.forecast.certainty import Certainty
-from app.answers.forecast.figures import Figure
+from app.answers.forecast.figures import Figure, band
 from app.answers.forecast.forecast import Forecast, Progress
 from app.answers.setup import Setup
 from twin.engine.run import quickest_engine
@@ -197,7 +197,4 @@ def _band(again_s: float, certainty: Certainty) -> str:
     """Return how far off it may be: it follows from step times, as TPOT does."""
     if not again_s:
         return "nothing was lost"
-    error = certainty.tpot
-    if error is None:
-        return "error unknown"
-    return f"{seconds(again_s / (1 + error))} to {seconds(again_s * (1 + error))}"
+    return band(again_s, certainty.tpot)
